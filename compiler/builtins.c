@@ -1,0 +1,324 @@
+// The functions that every description may call, one row each in the table at the end, and states. In: a call as written, since
+// some arguments are names or stay unevaluated. Out: its value: folded when every operand is a number, else a node.
+#include "eval.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- arguments ----
+
+static const Expr *named(const Expr *e, const char *label) {
+    for (int i = 1; i < e->n; i++)
+        if (str_is(e->label[i], label)) return e->arg[i];
+    return NULL;
+}
+
+// Arguments without a name stand first.
+static int positional(const Expr *e) {
+    int n = 0;
+    while (n + 1 < e->n && !e->label[n + 1].n) n++;
+    return n;
+}
+
+static Value value_arg(Build *b, Scope *s, const Expr *e, int i) {
+    Value v = scalar(b, s, eval(b, s, e->arg[i]));
+    if (v.kind == V_ABSENT && b->in_or == 0) no_value(b, s, v);
+    return v;
+}
+
+static int node_arg(Build *b, Scope *s, const Expr *e, int i) {
+    return node_of(b, value_arg(b, s, e, i), LOC(e->arg[i]));
+}
+
+static Value node_like(Value v, Value x) { // elementwise: the layout stays
+    if (x.kind == V_NODE) v.at.record = x.at.record;
+    return v;
+}
+
+// ---- elementwise ----
+
+static const struct { const char *name; double (*f)(double); } folds[] = {
+    {"sqrt", sqrt}, {"exp", exp}, {"log", log}, {"floor", floor}, {"abs", fabs}, {"tanh", tanh},
+};
+
+static Value map1(Build *b, Scope *s, const Expr *e, Op op) {
+    Value x = value_arg(b, s, e, 1);
+    if (x.kind == V_ABSENT) return x;
+    if (x.kind == V_NUM) {
+        for (int i = 0; i < COUNT(folds); i++)
+            if (str_is(str(op_info[op].name), folds[i].name)) {
+                Value r = NUM(folds[i].f(x.num));
+                r.varies = x.varies;
+                if (!isfinite(r.num)) fail_at(LOC(e), "%s of %.9g is not a number", folds[i].name, x.num);
+                return r;
+            }
+    }
+    int in = node_of(b, x, LOC(e->arg[1]));
+    return node_like(make(b, NODE(.op = op, .n_in = 1, .in = {in}, .loc = LOC(e))), x);
+}
+
+static Value minmax(Build *b, Scope *s, const Expr *e, Op op) {
+    Value x = value_arg(b, s, e, 1);
+    if (positional(e) == 1) { // along the last axis
+        if (op == OP_min) fail_at(LOC(e), "min takes two values");
+        return make(b, NODE(.op = OP_rmax, .n_in = 1, .in = {node_of(b, x, LOC(e))}, .loc = LOC(e)));
+    }
+    Value y = value_arg(b, s, e, 2);
+    if (x.kind == V_ABSENT) return x;
+    if (y.kind == V_ABSENT) return y;
+    if (x.kind == V_NUM && y.kind == V_NUM) {
+        Value r = NUM(op == OP_min ? fmin(x.num, y.num) : fmax(x.num, y.num));
+        r.varies = x.varies || y.varies;
+        return r;
+    }
+    int p = node_of(b, x, LOC(e->arg[1])), q = node_of(b, y, LOC(e->arg[2]));
+    return node_like(make(b, NODE(.op = op, .n_in = 2, .in = {p, q}, .loc = LOC(e))), x);
+}
+
+static Value softcap(Build *b, Scope *s, const Expr *e, Op op) {
+    double cap = eval_num(b, s, e->arg[2], "the cap");
+    if (!(cap > 0)) fail_at(LOC(e->arg[2]), "the cap is %.9g; it must be positive", cap);
+    return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .real = {cap}, .loc = LOC(e)));
+}
+
+static Value clamp(Build *b, Scope *s, const Expr *e, Op op) {
+    double low = eval_num(b, s, e->arg[2], "the lower end"), high = eval_num(b, s, e->arg[3], "the upper end");
+    if (!(low <= high)) fail_at(LOC(e), "clamp from %.9g to %.9g is empty", low, high);
+    return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .real = {low, high}, .loc = LOC(e)));
+}
+
+// ---- along the last axis ----
+
+static Value reduce(Build *b, Scope *s, const Expr *e, Op op) {
+    const Expr *axis = named(e, "axis");
+    if (axis) not_yet(LOC(axis), "sums along another axis than the last are");
+    return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .loc = LOC(e)));
+}
+
+// norm(x [, w], eps); the weight's bias, if declared, follows.
+static Value norm(Build *b, Scope *s, const Expr *e, Op op) {
+    int n = positional(e);
+    double eps = eval_num(b, s, e->arg[n], "epsilon, the last argument,");
+    if (!(eps >= 0) || !isfinite(eps)) fail_at(LOC(e->arg[n]), "epsilon is %.9g; it must not be negative", eps);
+    NodeSpec spec = NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .real = {eps}, .loc = LOC(e));
+    if (n == 3) {
+        Value w = value_arg(b, s, e, 2);
+        spec.in[spec.n_in++] = node_of(b, w, LOC(e->arg[2]));
+        if (w.kind == V_TENSOR && w.tensor->source[0].bias >= 0) {
+            if (op != OP_layer_norm) not_yet(LOC(e->arg[2]), "a bias in this norm is");
+            NodeSpec bias = NODE(.op = OP_weight, .loc = LOC(e));
+            bias.weight = bias_of(b, w.tensor, 0);
+            bias.name = b->g->stage[b->stage].weight[bias.weight].name;
+            spec.in[spec.n_in++] = make(b, bias).at.node;
+        }
+    }
+    return make(b, spec);
+}
+
+// ---- attention and what it sees ----
+
+static Value window(Build *b, Scope *s, const Expr *e, Op op) {
+    (void) op;
+    bool chunk = str_is(e->arg[0]->name, "chunk");
+    int64_t n = eval_size(b, s, e->arg[1], chunk ? "a chunk" : "a window");
+    if (n < 1) fail_at(LOC(e), "a %s of 0 rows sees nothing; 'past' sees all", chunk ? "chunk" : "window");
+    return (Value){.kind = V_SEES, .sees = chunk ? SEES_CHUNK : SEES_WINDOW, .num = (double) n};
+}
+
+// windowed(period or array, l, full: last|first): is layer l a local one.
+static Value windowed(Build *b, Scope *s, const Expr *e, Op op) {
+    (void) op;
+    const Expr *full = named(e, "full");
+    Value p = eval(b, s, e->arg[1]);
+    if (p.kind == V_ABSENT) return p;
+    Value which = full ? eval(b, s, full) : (Value){.kind = V_NONE};
+    bool last = which.kind == V_ABSENT && str_is(which.text, "last");
+    if (!last && (which.kind != V_ABSENT || !str_is(which.text, "first"))) fail_at(LOC(e), "windowed needs full: first or full: last");
+    int64_t l = eval_size(b, s, e->arg[2], "the layer");
+    if (p.kind == V_ARRAY) {
+        p = scalar(b, s, p);
+        return FLAG(p.num != 0);
+    }
+    double period = need_num(b, s, p, LOC(e->arg[1]), "a period or one flag a layer");
+    if (period < 1 || period != floor(period) || period > 1e9) fail_at(LOC(e->arg[1]), "a window pattern of period %.9g%s", period, from_key(b, p));
+    int64_t n = (int64_t) period;
+    if (b->synth) synth_layers(b, n + 1);
+    return FLAG(last ? l % n < n - 1 : l % n != 0);
+}
+
+static Value attention(Build *b, Scope *s, const Expr *e, Op op) {
+    static const char *const later[] = {"k", "v", "only", "alibi"};
+    for (int i = 0; i < COUNT(later); i++)
+        if (named(e, later[i])) not_yet(LOC(named(e, later[i])), str_z(b->a, str_fmt(b->a, "attention's '%s:' is", later[i])));
+    const Expr *scale = named(e, "scale"), *cap = named(e, "softcap"), *sinks = named(e, "sinks");
+    if (!scale) fail_at(LOC(e), "attention has no default for scale:; the usual one is 1/sqrt(hd)");
+    NodeSpec spec = NODE(.op = op, .n_in = 2, .in = {node_arg(b, s, e, 1), node_arg(b, s, e, 2)}, .loc = LOC(e));
+    spec.real[0] = eval_num(b, s, scale, "the scale");
+    if (cap) spec.real[1] = eval_num(b, s, cap, "the cap");
+    if (!isfinite(spec.real[0]) || !(spec.real[1] >= 0)) fail_at(LOC(e), "scale %.9g, softcap %.9g: not numbers to compute with", spec.real[0], spec.real[1]);
+    if (sinks) {
+        Value v = eval(b, s, sinks);
+        spec.in[spec.n_in++] = node_of(b, v, LOC(sinks));
+    }
+    return make(b, spec);
+}
+
+static Value rope(Build *b, Scope *s, const Expr *e, Op op) {
+    (void) op;
+    return rope_value(b, s, e);
+}
+
+static Value rotate(Build *b, Scope *s, const Expr *e, RopeValue *r) {
+    int x = node_arg(b, s, e, 1), angles = rope_angles(b, r, LOC(e));
+    return make(b, NODE(.op = OP_rope, .n_in = 2, .in = {x, angles}, .num = {r->rope.dims, r->rope.halves}, .loc = LOC(e)));
+}
+
+// The flat width of a value; the width of the last axis for dim(x[last]).
+static Value dim(Build *b, Scope *s, const Expr *e, Op op) {
+    (void) op;
+    const Expr *x = e->arg[1];
+    bool last = x->kind == E_INDEX && x->arg[1]->kind == E_NAME && str_is(x->arg[1]->name, "last");
+    Value v = eval(b, s, last ? x->arg[0] : x);
+    if (v.kind == V_LAYOUT) return NUM((double) layout_size(v.layout, LOC(e)));
+    int node = node_of(b, v, LOC(x));
+    Shape shape = b->g->stage[b->stage].node[node].shape;
+    return NUM((double) (last ? shape_last(shape) : shape_size(shape)));
+}
+
+// ---- states ----
+
+static Value state_kind(Build *b, Scope *s, const Expr *e, Op op) {
+    (void) b, (void) s, (void) op;
+    fail_at(LOC(e), "'%.*s' stands in a state's declaration: state NAME : %.*s(..)", FMT(e->arg[0]->name), FMT(e->arg[0]->name));
+}
+
+static Shape heads_shape(Build *b, Scope *s, const Expr *e) {
+    Shape shape = layout_shape(eval_layout(b, s, e), LOC(e));
+    if (shape.n != 2) fail_at(LOC(e), "what a cache holds is [kv heads, width]; this has %d axes", shape.n);
+    return shape;
+}
+
+StateDecl *state_bind(Build *b, Scope *s, const Stmt *d, int which) {
+    Loc loc = loc_at(d->src, d->at[which]);
+    const Expr *e = d->expr;
+    if (s->layer < 0) fail_at(loc, "a state stands in a layer, or in a def that a layer calls");
+    if (d->index) not_yet(LOC(d->index), "states shared between layers are");
+    if (e->kind != E_CALL || e->arg[0]->kind != E_NAME) fail_at(LOC(e), "a state is cache(..), tail(..) or cell(..)");
+    Str kind = e->arg[0]->name;
+    if (str_is(kind, "tail") || str_is(kind, "cell")) not_yet(LOC(e), "states other than caches are");
+    if (!str_is(kind, "cache")) fail_at(LOC(e), "a state is cache(..), tail(..) or cell(..)");
+    StateDecl *st = NEW(b->a, StateDecl);
+    *st = (StateDecl){.decl = d, .name = d->name[which], .index = -1};
+    const Expr *sees = named(e, "sees"), *hold[2] = {NULL, NULL};
+    for (int i = 1, n = 0; i < e->n; i++) {
+        if (str_is(e->label[i], "sees")) continue;
+        if (!e->label[i].n || n == 2) not_yet(LOC(e->arg[i]), "caches that hold other than two named parts, k and v, are");
+        *(n == 0 ? &st->k_name : &st->v_name) = e->label[i];
+        hold[n++] = e->arg[i];
+    }
+    if (!hold[1]) not_yet(LOC(e), "caches that hold other than two named parts, k and v, are");
+    if (!sees) fail_at(LOC(e), "a cache has no default for sees:; it is past, window(n) or chunk(n)");
+    st->k = heads_shape(b, s, hold[0]);
+    st->v = heads_shape(b, s, hold[1]);
+    if (st->k.d[0] != st->v.d[0]) fail_at(LOC(e), "k has %lld heads and v %lld; they must agree", (long long) st->k.d[0], (long long) st->v.d[0]);
+    Value v = eval(b, s, sees);
+    if (v.kind != V_SEES) fail_at(LOC(sees), "sees: takes past, window(n) or chunk(n); this is %s", kind_show(v));
+    st->sees = v.sees;
+    st->n = (int64_t) v.num;
+    return st;
+}
+
+Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st) {
+    if (st->index >= 0) fail_at(LOC(e), "'%.*s' is put to twice for one row", FMT(st->name));
+    if (e->n != 3) fail_at(LOC(e), "'%.*s' takes two values, %.*s and %.*s", FMT(st->name), FMT(st->k_name), FMT(st->v_name));
+    int k = 1, v = 2;
+    if (e->label[1].n || e->label[2].n) {
+        k = str_eq(e->label[1], st->k_name) ? 1 : 2;
+        v = 3 - k;
+        if (!str_eq(e->label[k], st->k_name) || (e->label[v].n && !str_eq(e->label[v], st->v_name)))
+            fail_at(LOC(e), "'%.*s' holds %.*s and %.*s", FMT(st->name), FMT(st->k_name), FMT(st->v_name));
+    }
+    int in[2] = {node_arg(b, s, e, k), node_arg(b, s, e, v)};
+    Stage *stage = &b->g->stage[b->stage];
+    st->index = stage->n_state;
+    *PUSH(b->a, stage->state, stage->n_state, stage->cap_state) = (State){st->name, st->k, st->v, st->sees, st->n};
+    NodeSpec spec = NODE(.op = OP_put, .n_in = 2, .in = {in[0], in[1]}, .name = st->name, .loc = LOC(e));
+    spec.state = st->index;
+    return make(b, spec);
+}
+
+// ---- the table ----
+
+static Value later(Build *b, Scope *s, const Expr *e, Op op) {
+    (void) s, (void) op;
+    not_yet(LOC(e), str_z(b->a, str_fmt(b->a, "'%.*s' is", FMT(e->arg[0]->name))));
+}
+
+static const struct {
+    const char *name;
+    int min, max;       // arguments without a name
+    const char *labels; // names it knows, with blanks around
+    Value (*call)(Build *b, Scope *s, const Expr *e, Op op);
+    Op op;
+} builtins[] = {
+    {"min", 2, 2, "", minmax, OP_min}, {"max", 1, 2, "", minmax, OP_max},
+    {"softcap", 2, 2, "", softcap, OP_softcap}, {"clamp", 3, 3, "", clamp, OP_clamp},
+    {"sum", 1, 1, " axis ", reduce, OP_sum}, {"mean", 1, 1, "", reduce, OP_mean}, {"softmax", 1, 1, "", reduce, OP_softmax},
+    {"rms_norm", 2, 3, "", norm, OP_rms_norm}, {"layer_norm", 2, 3, "", norm, OP_layer_norm}, {"l2_norm", 2, 2, "", norm, OP_l2_norm},
+    {"attention", 2, 2, " scale softcap sinks k v only alibi ", attention, OP_attention},
+    {"window", 1, 1, "", window, N_OP}, {"chunk", 1, 1, "", window, N_OP}, {"windowed", 2, 2, " full ", windowed, N_OP},
+    {"rope", 0, 0, NULL, rope, N_OP}, {"dim", 1, 1, "", dim, N_OP},
+    {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP}, {"cell", 0, 99, NULL, state_kind, N_OP},
+    {"top", 0, 99, NULL, later, N_OP}, {"mix", 0, 99, NULL, later, N_OP}, {"only", 0, 99, NULL, later, N_OP},
+    {"spread", 0, 99, NULL, later, N_OP}, {"join", 0, 99, NULL, later, N_OP}, {"conv", 0, 99, NULL, later, N_OP},
+    {"recur", 0, 99, NULL, later, N_OP}, {"pick", 0, 99, NULL, later, N_OP}, {"pool", 0, 99, NULL, later, N_OP},
+    {"around", 0, 99, NULL, later, N_OP},
+};
+
+// Functions of one value are the rows of ops.def.
+static Op map_op(Str name) {
+    if (str_is(name, "neg") || str_is(name, "clamp") || str_is(name, "softcap")) return N_OP;
+    for (int i = 0; i < N_OP; i++)
+        if (op_info[i].class == CLASS_MAP && op_info[i].max_in == 1 && str_is(name, op_info[i].name)) return (Op) i;
+    return N_OP;
+}
+
+static int builtin_row(Str name) {
+    for (int i = 0; i < COUNT(builtins); i++)
+        if (str_is(name, builtins[i].name)) return i;
+    return -1;
+}
+
+bool is_builtin(Str name) {
+    return builtin_row(name) >= 0 || map_op(name) != N_OP;
+}
+
+Value call_builtin(Build *b, Scope *s, const Expr *e, Str name) {
+    int row = builtin_row(name), n = positional(e), min = row < 0 ? 1 : builtins[row].min, max = row < 0 ? 1 : builtins[row].max;
+    const char *labels = row < 0 ? "" : builtins[row].labels;
+    for (int i = 1; i < e->n && labels; i++) {
+        const char *label = str_z(b->a, str_fmt(b->a, " %.*s ", FMT(e->label[i])));
+        if (e->label[i].n && !strstr(labels, label)) fail_at(LOC(e->arg[i]), "'%.*s' has no argument '%.*s'", FMT(name), FMT(e->label[i]));
+    }
+    if (n < min || n > max) {
+        if (min == max) fail_at(LOC(e), "'%.*s' takes %d argument%s, not %d", FMT(name), min, min == 1 ? "" : "s", n);
+        fail_at(LOC(e), "'%.*s' takes %d to %d arguments, not %d", FMT(name), min, max, n);
+    }
+    return row < 0 ? map1(b, s, e, map_op(name)) : builtins[row].call(b, s, e, builtins[row].op);
+}
+
+static const Expr *only_argument(const Expr *e, const char *what) {
+    if (e->n != 2 || e->label[1].n) fail_at(LOC(e), "%s takes one value", what);
+    return e->arg[1];
+}
+
+Value call_value(Build *b, Scope *s, const Expr *e, Value f) {
+    switch (f.kind) {
+    case V_FN: return f.fn ? call_def(b, s, e, f.fn) : call_builtin(b, s, e, f.text);
+    case V_TENSOR: return call_tensor(b, f.tensor, eval(b, s, only_argument(e, "a product")), LOC(e));
+    case V_ROPE: only_argument(e, "a rotation"); return rotate(b, s, e, f.rope);
+    case V_NONE: return eval(b, s, only_argument(e, "'none'"));
+    case V_ABSENT: fail_at(LOC(e), "'%.*s' is not a function: nothing of that name is declared or built in", FMT(f.text));
+    default: fail_at(LOC(e), "this is %s, not a function", kind_show(f));
+    }
+}

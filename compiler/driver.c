@@ -1,0 +1,251 @@
+// The compiler's stages in order, and the commands that run them to the end. In: names and options. Out: files.
+#define _GNU_SOURCE
+#include "driver.h"
+#include "emit.h"
+#include "interp.h"
+#include "../runtime/selftest.h"
+#include "../runtime/weights.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+// ---- stages ----
+
+static bool dumps(const CompileOptions *opt, const char *stage) { return opt->dump && !strcmp(opt->dump, stage); }
+
+static _Noreturn void dump_and_stop(Out *o) {
+    fwrite(o->p, 1, o->n, stdout);
+    if (fflush(stdout)) fail("cannot write to standard output: %s", strerror(errno));
+    exit(0);
+}
+
+Compilation compile_graph(Arena *a, const char *model, const CompileOptions *opt) {
+    Compilation c = {.arena = a, .gguf = gguf_open(model)};
+    c.graph = graph_build(a, c.gguf, &opt->build);
+    graph_check(c.graph, false);
+    if (dumps(opt, "graph")) {
+        Out o = out_new(a);
+        graph_print(c.graph, &o);
+        dump_and_stop(&o);
+    }
+    return c;
+}
+
+// Programs with one hash are one program: every byte of the file, the description, the options and this compiler.
+static uint64_t hash_of(const Compilation *c, const CompileOptions *opt) {
+    Out o = out_new(c->arena);
+    graph_print(c->graph, &o);
+    out(&o, "%s %d %d %d", GGCC_VERSION, c->plan->kv_f32, c->plan->max_batch, opt->plan.no_fuse);
+    uint64_t h = hash64(o.p, o.n, 1);
+    for (int i = 0; i < c->gguf->n_tensor; i++) h = hash64(c->gguf->tensor[i].data, c->gguf->tensor[i].n_bytes, h);
+    return hash64(c->tokenizer.p, c->tokenizer.n, h);
+}
+
+Compilation compile_plan(Arena *a, const char *model, const CompileOptions *opt) {
+    Compilation c = compile_graph(a, model, opt);
+    c.tools = toolchain_find(opt->cc, opt->march);
+    c.tokenizer = tokenizer_build(a, c.gguf, &opt->tokenizer);
+    c.plan = plan_make(c.graph, target_for(a, c.tools.cc, c.tools.march), &opt->plan);
+    Out o = out_new(a);
+    if (dumps(opt, "fused")) graph_print(c.graph, &o), dump_and_stop(&o);
+    if (dumps(opt, "plan")) plan_print(c.plan, &o), dump_and_stop(&o);
+    c.plan->hash = hash_of(&c, opt);
+    return c;
+}
+
+// A few tokens through the interpreter: what the program's own self-test must find again.
+static Str selftest_text(const Compilation *c, const CompileOptions *opt, const Graph *spec) {
+    (void) opt;
+    Arena *a = c->arena;
+    enum { N = 4 };
+    int32_t ids[N];
+    bool want[N];
+    for (int i = 0; i < N; i++) ids[i] = (int32_t) ((1 + 7919 * (int64_t) i) % spec->n_vocab), want[i] = true;
+    int n = spec->n_ctx < N ? (int) spec->n_ctx : N;
+    Interp *in = interp_new(spec, 0);
+    const float *logits = interp_eval(in, ids, n, want);
+    Out o = out_new(a);
+    out(&o, "\n// What the interpreter gives for a few tokens; `selftest` compares.\nstatic const int32_t selftest_ids[] = {");
+    for (int i = 0; i < n; i++) out(&o, "%s%d", i ? ", " : "", ids[i]);
+    out(&o, "};\nstatic const SelfCheck selftest_check[] = {\n");
+    double sum = 0, square = 0;
+    for (int i = 0; i < n; i++) {
+        const float *row = logits + (int64_t) i * spec->n_vocab;
+        int32_t top = 0;
+        for (int64_t v = 0; v < spec->n_vocab; v++) {
+            if (row[v] > row[top]) top = (int32_t) v;
+            sum += row[v], square += (double) row[v] * row[v];
+        }
+        out(&o, "    {%d, %d, {", i, top);
+        for (int k = 0; k < SELFTEST_PROBES; k++) out(&o, "%s%lld", k ? ", " : "", (long long) (k * spec->n_vocab / SELFTEST_PROBES));
+        out(&o, "}, {");
+        for (int k = 0; k < SELFTEST_PROBES; k++) out(&o, "%s%.*s", k ? ", " : "", FMT(c_float(a, row[k * spec->n_vocab / SELFTEST_PROBES])));
+        out(&o, "}},\n");
+    }
+    double count = (double) n * (double) spec->n_vocab, std = sqrt(fmax(square / count - sum / count * (sum / count), 0));
+    bool exact = true; // inputs never rounded, cache in f32
+    for (int i = 0; i < c->plan->n_weight; i++) exact &= c->plan->weight[i].layout != LAYOUT_PANELS;
+    double tolerance = std * (exact && c->plan->kv_f32 ? 2e-3 : 0.5);
+    out(&o, "};\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", n, n, FMT(c_float(a, tolerance)));
+    interp_free(in);
+    return out_text(&o);
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+// What `info` prints.
+static Str facts_text(const Compilation *c) {
+    Out o = out_new(c->arena);
+    const Graph *g = c->graph;
+    out(&o, "target %s, inputs of products rounded to 8 bits: %s\n", c->plan->target->name, c->plan->target->packs ? "where packed" : "no");
+    for (int i = 0; i < g->n_fact; i++) out(&o, "%.*s: %.*s\n", FMT(g->fact[i].name), FMT(g->fact[i].note));
+    for (int i = 0; i < g->n_ignored; i++) out(&o, "ignored %.*s: %.*s\n", FMT(g->ignored[i].name), FMT(g->ignored[i].note));
+    return out_text(&o);
+}
+
+Compilation compile_source(Arena *a, const char *model, const CompileOptions *opt) {
+    Compilation c = compile_plan(a, model, opt);
+    const Graph *spec = graph_build(a, c.gguf, &opt->build); // passes changed the other one
+    EmitOptions e = {.source_name = base_name(model), .weights_path = opt->weights, .facts = facts_text(&c)};
+    e.selftest = selftest_text(&c, opt, spec);
+    const char *program = c.graph->name.n && strspn(str_z(a, c.graph->name), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == c.graph->name.n &&
+                                  c.graph->name.p[0] != '-'
+                              ? str_z(a, c.graph->name)
+                              : "program";
+    c.source = emit_model(c.plan, &e, str_z(a, build_command(a, &c.tools, program)));
+    if (dumps(opt, "source")) fwrite(c.source.p, 1, c.source.n, stdout), exit(0);
+    return c;
+}
+
+// ---- files ----
+
+static void write_file(const char *path, Str text) {
+    FileOut *f = file_create(path);
+    file_write(f, text.p, text.n);
+    file_commit(f, false);
+}
+
+static void pad(FileOut *f, uint64_t align) {
+    static const char zero[4096];
+    while (file_pos(f) % align) {
+        uint64_t n = align - file_pos(f) % align;
+        file_write(f, zero, n < sizeof zero ? n : sizeof zero);
+    }
+}
+
+static void write_data(const Compilation *c, FileOut *f) {
+    Trailer t = {.magic = TRAILER_MAGIC, .version = TRAILER_VERSION, .model = c->plan->hash};
+    memcpy(t.magic, TRAILER_MAGIC, sizeof t.magic);
+    pad(f, 4096);
+    t.tokenizer = file_pos(f), t.tokenizer_size = c->tokenizer.n;
+    file_write(f, c->tokenizer.p, c->tokenizer.n);
+    pad(f, WEIGHTS_ALIGN_IN_FILE);
+    t.weights = file_pos(f), t.weights_size = c->plan->weight_bytes;
+    pack_weights(c->plan, f);
+    pad(f, 64);
+    file_write(f, &t, sizeof t);
+}
+
+static void check_space(const char *path, uint64_t need) {
+    char dir[4096];
+    snprintf(dir, sizeof dir, "%s", path);
+    char *slash = strrchr(dir, '/');
+    if (slash) slash[slash == dir] = 0;
+    else strcpy(dir, ".");
+    struct statvfs v;
+    if (statvfs(dir, &v)) fail("cannot write %s: %s", path, strerror(errno));
+    uint64_t have = (uint64_t) v.f_bavail * v.f_frsize;
+    if (have < need)
+        fail("%s: %llu MB are needed, but the disk has %llu MB free; free some space or choose another folder", path, (unsigned long long) (need >> 20),
+             (unsigned long long) (have >> 20));
+}
+
+// Compiles into a folder of this run, then puts the program together beside its target.
+static void build_at(Compilation *c, const char *path, const CompileOptions *opt) {
+    Arena *a = c->arena;
+    const char *dir = temp_dir();
+    check_space(path, c->plan->weight_bytes + c->tokenizer.n + (4 << 20));
+    write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), c->source);
+    write_runtime(dir);
+    double t0 = now_seconds();
+    compile_program(a, &c->tools, dir);
+    Str program = file_map(str_z(a, str_fmt(a, "%s/program", dir)));
+    int lines = 0;
+    for (size_t i = 0; i < c->source.n; i++) lines += c->source.p[i] == '\n';
+    note("compiled %d lines and the runtime with %s -march=%s: %.0f KB, %.1f s", lines, c->tools.cc, c->tools.march, (double) program.n / 1e3, now_seconds() - t0);
+    FileOut *f = file_create(path), *beside = opt->weights ? file_create(opt->weights) : NULL;
+    file_write(f, program.p, program.n);
+    write_data(c, beside ? beside : f);
+    if (beside) file_commit(beside, false);
+    file_commit(f, true);
+    file_unmap(program);
+}
+
+Traced compile_for_verify(Arena *a, const char *model, const CompileOptions *opt) {
+    Traced t = {.c = compile_source(a, model, opt)};
+    t.spec = graph_build(a, t.c.gguf, &opt->build);
+    const char *dir = temp_dir();
+    write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), t.c.source);
+    write_runtime(dir);
+    compile_traced(a, &t.c.tools, dir);
+    t.object = str_z(a, str_fmt(a, "%s/model.so", dir)), t.weights = str_z(a, str_fmt(a, "%s/weights", dir));
+    FileOut *f = file_create(t.weights);
+    pack_weights(t.c.plan, f);
+    file_commit(f, false);
+    return t;
+}
+
+void cmd_build(const char *model, const char *path, const CompileOptions *opt) {
+    double t0 = now_seconds();
+    Arena *a = arena_new();
+    Compilation c = compile_source(a, model, opt);
+    note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s", FMT(c.graph->arch), FMT(c.graph->name), (long long) c.graph->n_layer,
+         (long long) c.graph->n_ctx, (double) c.plan->weight_bytes / 1e6, c.plan->n_kernel, now_seconds() - t0);
+    build_at(&c, path, opt);
+    note("%s: %.1f s", path, now_seconds() - t0);
+}
+
+void cmd_emit(const char *model, const char *dir, const CompileOptions *opt) {
+    Arena *a = arena_new();
+    CompileOptions beside = *opt;
+    if (!beside.weights) beside.weights = "weights.bin";
+    Compilation c = compile_source(a, model, &beside);
+    if (mkdir(dir, 0777) && errno != EEXIST) fail("cannot make the folder %s: %s", dir, strerror(errno));
+    write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), c.source);
+    write_runtime(dir);
+    const char *weights = beside.weights[0] == '/' ? beside.weights : str_z(a, str_fmt(a, "%s/%s", dir, beside.weights));
+    check_space(weights, c.plan->weight_bytes + c.tokenizer.n + (1 << 20));
+    FileOut *f = file_create(weights);
+    write_data(&c, f);
+    file_commit(f, false);
+    note("%s: model.c, runtime/ and the weights; build in that folder with\n    %.*s", dir, FMT(build_command(a, &c.tools, "program")));
+}
+
+void cmd_explain(const char *model, const CompileOptions *opt) {
+    Arena *a = arena_new();
+    Compilation c = compile_plan(a, model, opt);
+    Out o = out_new(a);
+    explain(c.plan, &o);
+    dump_and_stop(&o);
+}
+
+const char *cached_program(Arena *a, const char *model, const CompileOptions *opt) {
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    Str dir = base && *base ? str_fmt(a, "%s/ggcc", base) : home && *home ? str_fmt(a, "%s/.cache/ggcc", home) : str_fmt(a, "/tmp/ggcc-%d", (int) getuid());
+    for (size_t i = 1; i <= dir.n; i++)
+        if (i == dir.n || dir.p[i] == '/') mkdir(str_z(a, (Str){dir.p, i}), 0700);
+    Compilation c = compile_plan(a, model, opt);
+    uint64_t key = hash64(c.tools.march, strlen(c.tools.march), hash64(c.tools.cc, strlen(c.tools.cc), c.plan->hash));
+    key = hash64(c.plan->target->cpu, strlen(c.plan->target->cpu), key);
+    const char *path = str_z(a, str_fmt(a, "%.*s/%016llx", FMT(dir), (unsigned long long) key));
+    if (access(path, X_OK)) cmd_build(model, path, opt);
+    return path;
+}

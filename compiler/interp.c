@@ -1,0 +1,666 @@
+// The interpreter. In: a Graph (as built, or lowered), its GGUF's weights, rows of one sequence. Out: all values of all nodes.
+// The one idea: values are f32, everything between two values is double. Rows go through a stage together, so that a row
+// of weights is unpacked once for all of them; each row's values are those it would have alone.
+#define _GNU_SOURCE
+#include "interp.h"
+#include "format.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// A state of one layer: keys and values of all positions, [position][kv heads][width].
+typedef struct {
+    float *k, *v;
+    int64_t cap;
+} Cache;
+
+// A growable piece of memory that values live in. Cells are float, or int32_t where the type is I32.
+typedef struct {
+    float *p;
+    size_t cap;
+} Cells;
+
+struct Interp {
+    const Graph *g;
+    int threads;
+    bool kv_f16, skip_q8;
+    Cache **cache;      // [stage][layer * n_state + state]
+    Cells *global;      // [n_global]
+    int past;           // positions before this call's rows
+    int n, n_want;      // rows of this call; of these, wanted
+    int32_t *pos, *id;  // [rows]
+    int *want;          // [n_want] row numbers
+    bool dropped;       // only wanted rows are left (see drop_rows)
+    int n_run_kept;     // runs before this one need every row
+    const Stage *stage; // of the step at hand, its layer
+    int layer;
+    Cells *cell;        // [most nodes of a stage]
+    Value *value;       // of this stage's nodes
+    double *wide;       // scratch: the input of a product in double
+    size_t wide_cap;
+};
+
+static void *grow(void *p, size_t n, size_t size) {
+    if (n && size > SIZE_MAX / n) fail("the interpreter needs more memory than there can be: %zu times %zu bytes", n, size);
+    p = realloc(p, n * size + 1);
+    if (!p) fail("out of memory: the interpreter needed %zu bytes; give it fewer tokens at once", n * size);
+    return p;
+}
+
+static float *cells(Cells *c, size_t n) {
+    if (n > c->cap) {
+        free(c->p);
+        c->p = grow(NULL, n, sizeof *c->p);
+        c->cap = n;
+    }
+    return c->p;
+}
+
+// ---- threads ----
+
+// Calls work(arg, i) for i in 0 .. n-1, on up to `threads` threads. Which one does which is of no consequence.
+typedef struct {
+    void (*work)(void *arg, int64_t i);
+    void *arg;
+    int64_t n;
+    atomic_llong next;
+} Job;
+
+static void *job_run(void *p) {
+    Job *j = p;
+    for (int64_t i; (i = atomic_fetch_add(&j->next, 1)) < j->n;) j->work(j->arg, i);
+    return NULL;
+}
+
+static void parallel(int threads, int64_t n, void (*work)(void *, int64_t), void *arg) {
+    Job j = {.work = work, .arg = arg, .n = n};
+    pthread_t id[64];
+    int started = 0;
+    while (started < threads - 1 && started < COUNT(id) && started < n - 1 && !pthread_create(&id[started], NULL, job_run, &j)) started++;
+    job_run(&j);
+    for (int i = 0; i < started; i++) pthread_join(id[i], NULL);
+}
+
+// ---- weights ----
+
+// Where output `row` of a weight lies in the file.
+static const uint8_t *weight_bytes(const Graph *g, const Weight *w, int layer, int64_t row) {
+    int part = 0;
+    while (row >= w->part_out[part]) row -= w->part_out[part++];
+    const GgufTensor *t = &g->gguf->tensor[w->tensor[layer * w->n_part + part]];
+    const TypeInfo *ti = type_info(w->type);
+    return t->data + (size_t) row * (size_t) (w->in / ti->block) * (size_t) ti->bytes;
+}
+
+void weight_row(const Graph *g, const Weight *w, int layer, int64_t row, float *out) {
+    const Format *f = format_of(w->type);
+    if (!f) {
+        const TypeInfo *ti = type_info(w->type);
+        fail("tensor %.*s has type %s, which cannot be computed with", FMT(w->name), ti ? ti->name : "?");
+    }
+    f->dequant(weight_bytes(g, w, layer, row), out, w->in);
+}
+
+// ---- elementwise ----
+
+#define MAP(name, n_in, expr, doc)                                                                                       \
+    static double map_##name(double a, double b, double c, double p, double q) {                                         \
+        (void) a, (void) b, (void) c, (void) p, (void) q;                                                                \
+        return expr;                                                                                                     \
+    }
+#include "ops.def"
+
+static double (*const map_function[N_OP])(double, double, double, double, double) = {
+#define MAP(name, n_in, expr, doc) [OP_##name] = map_##name,
+#include "ops.def"
+};
+
+// The elements of a row of `out` in terms of a row of `in`: element i of out is computed from element index[i] of in.
+static void broadcast_index(Shape out, Shape in, int64_t *index) {
+    int64_t n = shape_size(out), stride[MAX_DIM] = {0}, s = 1;
+    for (int i = 1; i <= in.n; i++) {
+        int64_t d = in.d[in.n - i];
+        stride[out.n - i] = d == 1 ? 0 : s;
+        s *= d;
+    }
+    int64_t at[MAX_DIM] = {0}, k = 0;
+    for (int64_t i = 0; i < n; i++) {
+        index[i] = k;
+        for (int a = out.n - 1; a >= 0; a--) {
+            k += stride[a];
+            if (++at[a] < out.d[a]) break;
+            k -= stride[a] * out.d[a];
+            at[a] = 0;
+        }
+    }
+}
+
+static double element(const Value *v, int row, int64_t i) {
+    if (v->rows == 1) row = 0;
+    return v->id ? v->id[row * v->size + i] : v->real[row * v->size + i];
+}
+
+static const float *row_of(const Value *v, int row) {
+    return v->real + (v->rows == 1 ? 0 : row * v->size);
+}
+
+static void do_map(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    int64_t size = shape_size(n->shape), *index = grow(NULL, (size_t) (size * n->n_in), sizeof *index);
+    for (int j = 0; j < n->n_in; j++) broadcast_index(n->shape, in->stage->node[n->in[j]].shape, index + j * size);
+    double (*f)(double, double, double, double, double) = map_function[n->op];
+    for (int r = 0; r < rows; r++)
+        for (int64_t i = 0; i < size; i++) {
+            double e[3] = {0};
+            for (int j = 0; j < n->n_in; j++) e[j] = element(&x[j], r, index[j * size + i]);
+            y[r * size + i] = (float) f(e[0], e[1], e[2], n->real[0], n->real[1]);
+        }
+    free(index);
+}
+
+// ---- along the last axis ----
+
+static void do_norm(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    int64_t size = shape_size(n->shape), len = shape_last(n->shape), *index = grow(NULL, (size_t) size * 2, sizeof *index);
+    for (int j = 1; j < n->n_in; j++) broadcast_index(n->shape, in->stage->node[n->in[j]].shape, index + (j - 1) * size);
+    double eps = n->real[0];
+    for (int r = 0; r < rows; r++)
+        for (int64_t at = 0; at < size; at += len) {
+            const float *a = row_of(&x[0], r) + at;
+            double mean = 0, square = 0;
+            if (n->op == OP_layer_norm) {
+                for (int64_t i = 0; i < len; i++) mean += a[i];
+                mean /= (double) len;
+            }
+            for (int64_t i = 0; i < len; i++) square += (a[i] - mean) * (a[i] - mean);
+            double scale = n->op == OP_l2_norm ? 1 / fmax(sqrt(square), eps) : 1 / sqrt(square / (double) len + eps);
+            for (int64_t i = 0; i < len; i++) {
+                double v = (a[i] - mean) * scale;
+                if (n->n_in > 1) v *= element(&x[1], r, index[at + i]);
+                if (n->n_in > 2) v += element(&x[2], r, index[size + at + i]);
+                y[r * size + at + i] = (float) v;
+            }
+        }
+    free(index);
+}
+
+static void do_softmax(const Node *n, const Value *x, float *y, int rows) {
+    int64_t len = shape_last(n->shape), all = rows * shape_size(n->shape);
+    for (int64_t at = 0; at < all; at += len) {
+        const float *a = x->real + at;
+        double top = -INFINITY, sum = 0;
+        for (int64_t i = 0; i < len; i++) top = fmax(top, a[i]);
+        for (int64_t i = 0; i < len; i++) sum += exp(a[i] - top);
+        for (int64_t i = 0; i < len; i++) y[at + i] = (float) (exp(a[i] - top) / sum);
+    }
+}
+
+// sum, mean, rmax: one value for each stretch of the operand's last axis.
+static void do_reduce(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    int64_t len = shape_last(in->stage->node[n->in[0]].shape), count = rows * shape_size(n->shape);
+    for (int64_t k = 0; k < count; k++) {
+        const float *a = x->real + k * len;
+        double r = n->op == OP_rmax ? -INFINITY : 0;
+        for (int64_t i = 0; i < len; i++) r = n->op == OP_rmax ? fmax(r, a[i]) : r + a[i];
+        y[k] = (float) (n->op == OP_mean ? r / (double) len : r);
+    }
+}
+
+// As activations are rounded for products of packed weights (templates/README.md): blocks of 32, d = max|x| / 127 in f32.
+static void do_q8(const Node *n, const Value *x, float *y, int rows) {
+    int64_t all = rows * shape_size(n->shape);
+    for (int64_t at = 0; at < all; at += 32) {
+        const float *a = x->real + at;
+        float top = 0;
+        for (int i = 0; i < 32; i++) top = fmaxf(top, fabsf(a[i]));
+        float d = top / 127, inverse = top > 0 ? 127 / top : 0;
+        for (int i = 0; i < 32; i++) y[at + i] = d * rintf(a[i] * inverse);
+    }
+}
+
+// ---- moving data ----
+
+// The operand as [outer][its length of the axis][inner]; the result has another length.
+static void do_slice(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    Shape s = in->stage->node[n->in[0]].shape;
+    int64_t outer = rows, inner = 1, axis = n->num[0], len = n->shape.d[axis];
+    for (int i = 0; i < axis; i++) outer *= s.d[i];
+    for (int i = (int) axis + 1; i < s.n; i++) inner *= s.d[i];
+    for (int64_t o = 0; o < outer; o++)
+        memcpy(y + o * len * inner, x->real + (o * s.d[axis] + n->num[1]) * inner, (size_t) (len * inner) * sizeof *y);
+}
+
+static void do_concat(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    int64_t size = shape_size(n->shape), width = shape_last(n->shape), from = 0;
+    for (int j = 0; j < n->n_in; j++) {
+        int64_t len = shape_last(in->stage->node[n->in[j]].shape);
+        for (int r = 0; r < rows; r++)
+            for (int64_t o = 0; o < size / width; o++)
+                memcpy(y + r * size + o * width + from, row_of(&x[j], r) + o * len, (size_t) len * sizeof *y);
+        from += len;
+    }
+}
+
+static void do_take(const Interp *in, const Node *n, const Value *x, float *y) {
+    int64_t size = shape_size(n->shape);
+    for (int r = 0; r < in->n_want; r++) memcpy(y + r * size, row_of(x, in->want[r]), (size_t) size * sizeof *y);
+}
+
+// ---- positions ----
+
+static void do_angles(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    int64_t size = shape_size(n->shape);
+    for (int r = 0; r < rows; r++)
+        angles_row(&in->g->rope[n->num[0]], n->n_in > 1 ? row_of(&x[1], r) : NULL, x[0].id[r], y + r * size);
+}
+
+static void do_rope(const Node *n, const Value *x, float *y, int rows) {
+    int64_t size = shape_size(n->shape), width = shape_last(n->shape), pairs = n->num[0] / 2;
+    bool halves = n->num[1];
+    for (int r = 0; r < rows; r++)
+        for (int64_t at = 0; at < size; at += width) {
+            const float *a = row_of(&x[0], r) + at, *turn = row_of(&x[1], r);
+            float *o = y + r * size + at;
+            memcpy(o, a, (size_t) width * sizeof *o);
+            for (int64_t i = 0; i < pairs; i++) {
+                int64_t first = halves ? i : 2 * i, second = halves ? i + pairs : 2 * i + 1;
+                double c = turn[2 * i], s = turn[2 * i + 1];
+                o[first] = (float) (a[first] * c - a[second] * s);
+                o[second] = (float) (a[first] * s + a[second] * c);
+            }
+        }
+}
+
+// ---- weights times rows ----
+
+static void do_weight(const Interp *in, const Node *n, float *y) {
+    const Weight *w = &in->stage->weight[n->weight];
+    for (int64_t i = 0; i < w->out; i++) weight_row(in->g, w, in->layer, i, y + i * w->in);
+}
+
+static void do_embed(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    const Weight *w = &in->stage->weight[n->weight];
+    for (int r = 0; r < rows; r++) {
+        int32_t id = x->id[x->rows == 1 ? 0 : r];
+        if (id < 0 || id >= w->out) fail("token id %d is out of range: %.*s has %lld rows", id, FMT(w->name), (long long) w->out);
+        weight_row(in->g, w, in->layer, id, y + r * w->in);
+    }
+}
+
+// Products of f32 are exact in double, so only the sums round, and these are the same on every machine: four partial sums
+// for elements 0, 4, ..; 1, 5, ..; and so on. Four rows of weights at once reuse x.
+typedef double Pair __attribute__((vector_size(16), aligned(8)));
+static void dot4(const double *w, int64_t stride, const double *x, int64_t n, double *out) {
+    const double *w1 = w + stride, *w2 = w1 + stride, *w3 = w2 + stride;
+    Pair a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, b0 = {0}, b1 = {0}, b2 = {0}, b3 = {0};
+    for (int64_t i = 0; i < n; i += 4) {
+        Pair v = *(const Pair *) (x + i), u = *(const Pair *) (x + i + 2);
+        a0 += *(const Pair *) (w + i) * v, b0 += *(const Pair *) (w + i + 2) * u;
+        a1 += *(const Pair *) (w1 + i) * v, b1 += *(const Pair *) (w1 + i + 2) * u;
+        a2 += *(const Pair *) (w2 + i) * v, b2 += *(const Pair *) (w2 + i + 2) * u;
+        a3 += *(const Pair *) (w3 + i) * v, b3 += *(const Pair *) (w3 + i + 2) * u;
+    }
+    out[0] = (a0[0] + a0[1]) + (b0[0] + b0[1]), out[1] = (a1[0] + a1[1]) + (b1[0] + b1[1]);
+    out[2] = (a2[0] + a2[1]) + (b2[0] + b2[1]), out[3] = (a3[0] + a3[1]) + (b3[0] + b3[1]);
+}
+
+enum { OUTPUTS = 16 }; // of a piece of work
+
+typedef struct {
+    const Interp *in;
+    const Weight *w;
+    const double *x; // [vectors][padded]
+    int64_t vectors, padded;
+    float *y;        // [vectors][out]
+} Product;
+
+static void product_piece(void *arg, int64_t piece) {
+    const Product *p = arg;
+    const Weight *w = p->w;
+    int64_t from = piece * OUTPUTS, count = w->out - from < OUTPUTS ? w->out - from : OUTPUTS;
+    float *row = grow(NULL, (size_t) w->in, sizeof *row);
+    double *wide = grow(NULL, (size_t) (OUTPUTS * p->padded), sizeof *wide), sum[OUTPUTS];
+    memset(wide, 0, (size_t) (OUTPUTS * p->padded) * sizeof *wide);
+    for (int64_t i = 0; i < count; i++) {
+        weight_row(p->in->g, w, p->in->layer, from + i, row);
+        for (int64_t k = 0; k < w->in; k++) wide[i * p->padded + k] = row[k];
+    }
+    for (int64_t v = 0; v < p->vectors; v++) {
+        for (int64_t i = 0; i < count; i += 4) dot4(wide + i * p->padded, p->padded, p->x + v * p->padded, p->padded, sum + i);
+        for (int64_t i = 0; i < count; i++) p->y[v * w->out + from + i] = (float) sum[i];
+    }
+    free(row);
+    free(wide);
+}
+
+static void do_matmul(Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    const Weight *w = &in->stage->weight[n->weight];
+    if (!format_of(w->type)) weight_row(in->g, w, in->layer, 0, y); // says why not, here and not in a thread
+    Product p = {in, w, NULL, rows * x->size / w->in, (w->in + 3) / 4 * 4, y};
+    size_t need = (size_t) (p.vectors * p.padded);
+    if (need > in->wide_cap) in->wide = grow(in->wide, need, sizeof *in->wide), in->wide_cap = need;
+    memset(in->wide, 0, need * sizeof *in->wide);
+    for (int64_t v = 0; v < p.vectors; v++)
+        for (int64_t k = 0; k < w->in; k++) in->wide[v * p.padded + k] = x->real[v * w->in + k];
+    p.x = in->wide;
+    bool small = p.vectors * w->in * w->out < 1 << 18; // not worth a thread
+    parallel(small ? 1 : in->threads, (w->out + OUTPUTS - 1) / OUTPUTS, product_piece, &p);
+}
+
+// ---- state and attention ----
+
+// x rounded to the nearest f16, ties to even.
+static float round_f16(float x) {
+    if (!isfinite(x) || x == 0) return x;
+    int e;
+    frexp(x, &e);
+    double step = ldexp(1, e < -13 ? -24 : e - 11), r = rint(x / step) * step;
+    return fabs(r) > 65504 ? copysignf(INFINITY, x) : (float) r;
+}
+
+static Cache *cache_of(const Interp *in, int state) {
+    return &in->cache[in->stage - in->g->stage][in->layer * in->stage->n_state + state];
+}
+
+static void cache_grow(Cache *c, const State *s, int64_t positions) {
+    if (positions <= c->cap) return;
+    c->cap = positions > 2 * c->cap ? positions : 2 * c->cap;
+    c->k = grow(c->k, (size_t) (c->cap * shape_size(s->k)), sizeof *c->k);
+    c->v = grow(c->v, (size_t) (c->cap * shape_size(s->v)), sizeof *c->v);
+}
+
+static void do_put(Interp *in, const Node *n, const Value *x) {
+    Cache *c = cache_of(in, n->state);
+    cache_grow(c, &in->stage->state[n->state], in->past + in->n);
+    float *to[2] = {c->k, c->v};
+    for (int i = 0; i < 2; i++)
+        for (int r = 0; r < in->n; r++)
+            for (int64_t j = 0; j < x[i].size; j++) {
+                float e = row_of(&x[i], r)[j];
+                to[i][in->pos[r] * x[i].size + j] = in->kv_f16 ? round_f16(e) : e;
+            }
+}
+
+typedef struct {
+    const Interp *in;
+    const Node *n;
+    const Value *x;
+    const State *state;
+    const Cache *cache;
+    float *y;
+} Attention;
+
+// One row's queries over the positions it sees.
+static void attention_row(void *arg, int64_t r) {
+    const Attention *a = arg;
+    const Node *n = a->n;
+    const State *s = a->state;
+    int64_t heads = n->shape.d[0], group = heads / s->k.d[0], dk = s->k.d[1], dv = s->v.d[1];
+    int64_t k_size = shape_size(s->k), v_size = shape_size(s->v);
+    int64_t pos = a->in->pos[n->rate == RATE_OUT ? a->in->want[r] : r], from = 0;
+    if (s->sees == SEES_WINDOW && pos - s->n + 1 > 0) from = pos - s->n + 1;
+    if (s->sees == SEES_CHUNK) from = pos / s->n * s->n;
+    double *score = grow(NULL, (size_t) (pos + 1 - from), sizeof *score), *o = grow(NULL, (size_t) dv, sizeof *o);
+    for (int64_t h = 0; h < heads; h++) {
+        const float *q = row_of(&a->x[0], (int) r) + h * dk;
+        double top = -INFINITY, sum = 0;
+        if (n->n_in > 2) top = element(&a->x[2], (int) r, h);
+        for (int64_t p = from; p <= pos; p++) {
+            const float *k = a->cache->k + p * k_size + h / group * dk;
+            double d = 0;
+            for (int64_t i = 0; i < dk; i++) d += (double) q[i] * k[i];
+            d *= n->real[0];
+            if (n->real[1] != 0) d = n->real[1] * tanh(d / n->real[1]);
+            score[p - from] = d;
+            top = fmax(top, d);
+        }
+        memset(o, 0, (size_t) dv * sizeof *o);
+        if (n->n_in > 2) sum = exp(element(&a->x[2], (int) r, h) - top);
+        for (int64_t p = from; p <= pos; p++) {
+            const float *v = a->cache->v + p * v_size + h / group * dv;
+            double e = exp(score[p - from] - top);
+            sum += e;
+            for (int64_t i = 0; i < dv; i++) o[i] += e * v[i];
+        }
+        for (int64_t i = 0; i < dv; i++) a->y[(r * heads + h) * dv + i] = (float) (o[i] / sum);
+    }
+    free(score);
+    free(o);
+}
+
+static void do_attention(Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    Attention a = {in, n, x, &in->stage->state[n->state], cache_of(in, n->state), y};
+    parallel(rows < 8 ? 1 : in->threads, rows, attention_row, &a);
+}
+
+// ---- a node, a stage, a model ----
+
+static int rows_at(const Interp *in, Rate rate) {
+    return rate == RATE_CONST ? 1 : rate == RATE_OUT || in->dropped ? in->n_want : in->n;
+}
+
+static void do_source(Interp *in, const Node *n, void *y, int rows) {
+    int64_t size = shape_size(n->shape);
+    switch (n->op) {
+    case OP_get: memcpy(y, in->global[n->num[0]].p, (size_t) (rows * size) * sizeof(float)); break;
+    case OP_token: memcpy(y, in->id, (size_t) rows * sizeof(int32_t)); break;
+    case OP_position: memcpy(y, in->pos, (size_t) rows * sizeof(int32_t)); break;
+    case OP_const: *(float *) y = (float) n->real[0]; break;
+    case OP_param: *(float *) y = (float) in->g->param[n->num[0]].value[in->layer]; break;
+    default: do_weight(in, n, y); break;
+    }
+}
+
+static void do_node(Interp *in, int i) {
+    const Node *n = &in->stage->node[i];
+    Value x[MAX_IN], *v = &in->value[i];
+    int rows = rows_at(in, n->rate);
+    int64_t size = shape_size(n->shape);
+    for (int j = 0; j < n->n_in; j++) x[j] = in->value[n->in[j]];
+    float *y = cells(&in->cell[i], (size_t) (rows * size));
+    *v = (Value){.real = y, .rows = rows, .size = size};
+    if (n->type == I32) *v = (Value){.id = (const int32_t *) (const void *) y, .rows = rows, .size = size};
+    if (op_info[n->op].class == CLASS_MAP) {
+        do_map(in, n, x, y, rows);
+        return;
+    }
+    switch (n->op) {
+    case OP_reshape: *v = x[0]; break; // the same memory
+    case OP_slice: do_slice(in, n, x, y, rows); break;
+    case OP_concat: do_concat(in, n, x, y, rows); break;
+    case OP_rms_norm: case OP_layer_norm: case OP_l2_norm: do_norm(in, n, x, y, rows); break;
+    case OP_softmax: do_softmax(n, x, y, rows); break;
+    case OP_sum: case OP_mean: case OP_rmax: do_reduce(in, n, x, y, rows); break;
+    case OP_angles: do_angles(in, n, x, y, rows); break;
+    case OP_rope: do_rope(n, x, y, rows); break;
+    case OP_embed: do_embed(in, n, x, y, rows); break;
+    case OP_take: do_take(in, n, x, y); break;
+    case OP_q8:
+        if (in->skip_q8) *v = x[0];
+        else do_q8(n, x, y, rows);
+        break;
+    case OP_matmul: do_matmul(in, n, x, y, rows); break;
+    case OP_put: do_put(in, n, x); break;
+    case OP_attention: do_attention(in, n, x, y, rows); break;
+    case OP_set:
+        memcpy(cells(&in->global[n->num[0]], (size_t) (rows * size)), x[0].real, (size_t) (rows * size) * sizeof(float));
+        *v = x[0];
+        break;
+    default: do_source(in, n, y, rows); break;
+    }
+}
+
+// From the run after the last that stores state on, rows that nobody wants are of no use to anybody: a graph as built says
+// nothing of it (lowered ones have `take`), so they are dropped here, or a large vocabulary would take all the time.
+static void drop_rows(Interp *in) {
+    const Graph *g = in->g;
+    for (int i = 0; i < g->n_global; i++) {
+        const Global *gl = &g->global[i];
+        size_t size = (size_t) shape_size(gl->shape);
+        if (gl->rate != RATE_ROW || in->global[i].cap < (size_t) in->n * size) continue;
+        for (int r = 0; r < in->n_want; r++) memmove(in->global[i].p + (size_t) r * size, in->global[i].p + (size_t) in->want[r] * size, size * sizeof(float));
+    }
+    for (int r = 0; r < in->n_want; r++) in->id[r] = in->id[in->want[r]], in->pos[r] = in->pos[in->want[r]];
+    in->dropped = true;
+}
+
+static bool stores(const Stage *s) {
+    for (int i = 0; i < s->n_node; i++)
+        if (s->node[i].op == OP_put) return true;
+    return false;
+}
+
+Interp *interp_new(const Graph *g, int threads) {
+    Interp *in = NEW(g->arena, Interp);
+    int most = 0;
+    in->g = g;
+    in->threads = threads < 1 ? (int) sysconf(_SC_NPROCESSORS_ONLN) : threads;
+    in->cache = NEWN(g->arena, Cache *, g->n_stage);
+    for (int i = 0; i < g->n_stage; i++) {
+        const Stage *s = &g->stage[i];
+        in->cache[i] = NEWN(g->arena, Cache, (s->layered ? g->n_layer : 1) * s->n_state + 1);
+        if (s->n_node > most) most = s->n_node;
+    }
+    in->global = NEWN(g->arena, Cells, g->n_global);
+    in->cell = NEWN(g->arena, Cells, most);
+    in->value = NEWN(g->arena, Value, most);
+    for (int i = 0; i < g->n_run; i++)
+        if (stores(&g->stage[g->run[i].stage])) in->n_run_kept = i + 1;
+    return in;
+}
+
+void interp_free(Interp *in) {
+    const Graph *g = in->g;
+    int most = 0;
+    for (int i = 0; i < g->n_stage; i++) {
+        const Stage *s = &g->stage[i];
+        for (int64_t j = 0; j < (s->layered ? g->n_layer : 1) * s->n_state; j++) free(in->cache[i][j].k), free(in->cache[i][j].v);
+        if (s->n_node > most) most = s->n_node;
+    }
+    for (int i = 0; i < most; i++) free(in->cell[i].p);
+    for (int i = 0; i < g->n_global; i++) free(in->global[i].p);
+    free(in->wide);
+    free(in->pos);
+    free(in->id);
+    free(in->want);
+}
+
+void interp_forget(Interp *in) {
+    in->past = 0;
+}
+
+int interp_past(const Interp *in) {
+    return in->past;
+}
+
+void interp_kv_f16(Interp *in, bool on) {
+    in->kv_f16 = on;
+}
+
+void interp_skip_q8(Interp *in, bool on) {
+    in->skip_q8 = on;
+}
+
+void interp_begin(Interp *in, const int32_t *ids, int n, const bool *want) {
+    in->n = n;
+    in->n_want = 0;
+    in->dropped = false;
+    in->pos = grow(in->pos, (size_t) n, sizeof *in->pos);
+    in->id = grow(in->id, (size_t) n, sizeof *in->id);
+    in->want = grow(in->want, (size_t) n, sizeof *in->want);
+    for (int r = 0; r < n; r++) {
+        in->pos[r] = in->past + r;
+        in->id[r] = ids[r];
+        if (want && want[r]) in->want[in->n_want++] = r;
+    }
+}
+
+void interp_step(Interp *in, int run, int layer) {
+    in->stage = &in->g->stage[in->g->run[run].stage];
+    in->layer = layer;
+    if (run >= in->n_run_kept && !in->dropped && in->g->global[in->g->logits].rate == RATE_ROW) drop_rows(in);
+    for (int i = 0; i < in->stage->n_node; i++) do_node(in, i);
+}
+
+const float *interp_end(Interp *in) {
+    in->past += in->n;
+    return in->global[in->g->logits].p;
+}
+
+const float *interp_eval(Interp *in, const int32_t *ids, int n, const bool *want) {
+    interp_begin(in, ids, n, want);
+    for (int i = 0; i < in->g->n_run; i++) {
+        const Run *r = &in->g->run[i];
+        for (int j = 0; j < r->count; j++) interp_step(in, i, r->first + j);
+    }
+    return interp_end(in);
+}
+
+const float *interp_cache(const Interp *in, int stage, int state, int layer, bool values) {
+    const Cache *c = &in->cache[stage][layer * in->g->stage[stage].n_state + state];
+    return values ? c->v : c->k;
+}
+
+void interp_stretch(Interp *in, int n) {
+    for (int i = 0; i < in->g->n_run; i++) {
+        const Run *r = &in->g->run[i];
+        const Stage *s = &in->g->stage[r->stage];
+        for (int k = r->first * s->n_state; k < (r->first + r->count) * s->n_state; k++) {
+            const State *st = &s->state[k % s->n_state];
+            Cache *c = &in->cache[r->stage][k];
+            size_t wide_k = (size_t) shape_size(st->k), wide_v = (size_t) shape_size(st->v);
+            cache_grow(c, st, n);
+            for (int p = in->past; p < n; p++) {
+                memcpy(c->k + (size_t) p * wide_k, c->k + (size_t) (p % in->past) * wide_k, wide_k * sizeof *c->k);
+                memcpy(c->v + (size_t) p * wide_v, c->v + (size_t) (p % in->past) * wide_v, wide_v * sizeof *c->v);
+            }
+        }
+    }
+    if (n > in->past) in->past = n;
+}
+
+Value interp_value(const Interp *in, int node) {
+    return in->value[node];
+}
+
+Value interp_global(const Interp *in, int global) {
+    const Global *gl = &in->g->global[global];
+    return (Value){.real = in->global[global].p, .rows = rows_at(in, gl->rate), .size = shape_size(gl->shape)};
+}
+
+// ---- ggcc logits ----
+
+void interp_logits(Arena *a, const Graph *g, const int32_t *ids, int n, const int *at, int n_at, const char *path, int threads) {
+    enum { CHUNK = 128 };
+    if (n < 1) fail("no tokens: at least one is needed");
+    if (n > g->n_ctx) fail("%d tokens are more than the context of %lld", n, (long long) g->n_ctx);
+    int *slot = NEWN(a, int, n), rows = 0; // which of the kept rows a position's logits are, from 1; 0: not wanted
+    for (int i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= g->n_vocab) fail("token id %d at position %d is out of range: the model has %lld", ids[i], i, (long long) g->n_vocab);
+    for (int i = 0; i < n_at; i++)
+        if (at[i] < 0 || at[i] >= n) fail("position %d is out of range: there are %d tokens, counted from 0", at[i], n);
+    for (int i = 0; i < (n_at < 0 ? n : n_at); i++) slot[n_at < 0 ? i : at[i]] = 1;
+    for (int i = 0; i < n; i++) rows += slot[i], slot[i] = slot[i] ? rows : 0;
+    size_t width = (size_t) shape_size(g->global[g->logits].shape);
+    float *kept = n_at < 0 ? NULL : grow(NULL, (size_t) rows * width, sizeof *kept);
+    FileOut *f = file_create(path);
+    Interp *in = interp_new(g, threads);
+    for (int from = 0; from < n; from += CHUNK) {
+        bool want[CHUNK];
+        int count = n - from < CHUNK ? n - from : CHUNK, first = 0, some = 0;
+        for (int i = 0; i < count; i++) {
+            want[i] = slot[from + i] > 0;
+            if (want[i] && !some++) first = slot[from + i] - 1;
+        }
+        const float *y = interp_eval(in, ids + from, count, want);
+        if (n_at < 0) file_write(f, y, (size_t) some * width * sizeof *y);
+        else memcpy(kept + (size_t) first * width, y, (size_t) some * width * sizeof *y);
+    }
+    for (int i = 0; i < n_at; i++) file_write(f, kept + (size_t) (slot[at[i]] - 1) * width, width * sizeof *kept);
+    file_commit(f, false);
+    interp_free(in);
+    free(kept);
+}

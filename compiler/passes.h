@@ -1,0 +1,49 @@
+// The passes on a graph, in the order in which compile() runs them (passes.c: run_passes). Each is a free function on the one
+// structure, with what it needs, keeps and breaks. What was done and what was refused, with the reason, goes into the report.
+#ifndef PASSES_H
+#define PASSES_H
+
+#include "graph.h"
+
+typedef struct {
+    Str stage, what, reason; // reason "": done
+} ReportLine;
+
+typedef struct {
+    Arena *arena;
+    ReportLine *line;
+    int n, cap;
+} Report;
+void report(Report *r, const Stage *s, Str what, const char *reason);
+
+// What the passes ask of a target: whether the product of this weight takes its input rounded to 8 bits, and how many
+// equal sections of its outputs one kernel can combine.
+typedef struct {
+    bool (*wants_q8)(const void *target, const Weight *w);
+    const void *target;
+    bool no_fuse; // --no-fuse: every operator a kernel of its own, for tests
+} PassOptions;
+
+void simplify(Graph *g, Report *r);
+void tail_rows(Graph *g, Report *r);
+void merge_products(Graph *g, Report *r);
+void quantise_inputs(Graph *g, Report *r, const PassOptions *opt);
+void fuse(Graph *g, Report *r, const PassOptions *opt);
+void run_passes(Graph *g, Report *r, const PassOptions *opt);
+
+// Rebuilding a stage: nodes are made anew in order, `map` tells what became of the old ones.
+typedef struct {
+    Graph *g;
+    int stage;
+    Node *old;
+    int n_old;
+    int *map; // old index -> new index
+} Rebuild;
+Rebuild rebuild_begin(Graph *g, int stage);
+int rebuild_copy(Rebuild *b, int old); // the old node with its operands mapped; sets and returns map[old]
+
+// The value behind views: follows reshape and slice; *from gets the offset of the first element when the views are one contiguous
+// range of it, -1 when they are not.
+int behind_views(const Stage *s, int node, int64_t *from);
+
+#endif

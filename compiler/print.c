@@ -1,0 +1,110 @@
+// What the kernel printers share: names, literals, expressions, parameters.
+#include "emit.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *const reserved[] = {
+    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if",
+    "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
+    "unsigned", "void", "volatile", "while", "asm", "bool", "true", "false", "main", "exp", "log", "tanh", "erf", "sqrt", "floor", "fabs", "pow",
+    "y0", "y1", "j0", "j1", "yn", "jn", "gamma", "index", "time", "read", "write", "signal", "abs", "div", "size_t", "NULL",
+};
+
+Str name_fresh(Names *t, Str wanted) {
+    Out o = out_new(t->arena);
+    for (size_t i = 0; i < wanted.n && i < 40; i++) {
+        char c = wanted.p[i];
+        bool digit = c >= '0' && c <= '9', letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (i == 0 && !letter) out(&o, "v");
+        out(&o, "%c", letter || digit ? c : '_');
+    }
+    if (!o.n) out(&o, "v");
+    Str base = str_dup(t->arena, out_text(&o)), name = base;
+    for (int k = 2;; k++) {
+        bool taken = false;
+        for (int i = 0; i < COUNT(reserved); i++) taken |= str_is(name, reserved[i]);
+        for (int i = 0; i < t->n; i++) taken |= str_eq(name, t->used[i]);
+        if (!taken) break;
+        name = str_fmt(t->arena, "%.*s%d", FMT(base), k);
+    }
+    return *PUSH(t->arena, t->used, t->n, t->cap) = name;
+}
+
+Str c_float(Arena *a, double v) {
+    if (isinf(v)) return v < 0 ? S("-INFINITY") : S("INFINITY");
+    if (isnan(v)) return S("NAN");
+    Str s = str_fmt(a, "%.9g", (double) (float) v);
+    bool point = false;
+    for (size_t i = 0; i < s.n; i++) point |= s.p[i] == '.' || s.p[i] == 'e';
+    return str_fmt(a, "%.*s%sf", FMT(s), point ? "" : ".0");
+}
+
+Printer printer_new(const Plan *p, const Kernel *k) {
+    Arena *a = p->graph->arena;
+    const Stage *s = &p->graph->stage[k->stage];
+    Printer q = {.plan = p, .kernel = k, .stage = s, .place = p->place[k->stage], .names = {.arena = a}};
+    static const char *const ours[] = {"m", "r", "n", "w", "x", "i", "h", "j", "l", "p", "piece", "rows", "pos", "seq", "v0", "v1", "v2", "v3", "page", "row",
+                                       "v", "xs", "four", "outs", "from", "o", "s", "p0", "p1", "r0", "r1", "row_bytes", "panel_bytes", "x_bytes", "n_panels", "groups"};
+    for (int i = 0; i < COUNT(ours); i++)
+        if (k->kind != K_ROWS || (strcmp(ours[i], "x") && strcmp(ours[i], "h") && strcmp(ours[i], "w"))) name_fresh(&q.names, str(ours[i]));
+    q.name = NEWN(a, Str, s->n_node + 1);
+    return q;
+}
+
+const Arg *printer_arg(Printer *q, ArgKind kind, int index, Str wanted, bool written) {
+    KernelText *t = &q->text;
+    for (int i = 0; i < t->n_arg; i++)
+        if (t->arg[i].kind == kind && t->arg[i].index == index) {
+            t->arg[i].written |= written;
+            return &t->arg[i];
+        }
+    Str name = kind == ARG_MODEL ? S("m") : name_fresh(&q->names, wanted);
+    Arg *arg = PUSH(q->names.arena, t->arg, t->n_arg, t->cap_arg);
+    *arg = (Arg){kind, index, name, written};
+    return arg;
+}
+
+Str print_params(const Printer *q) {
+    Out o = out_new(q->names.arena);
+    for (int i = 0; i < q->text.n_arg; i++) {
+        const Arg *a = &q->text.arg[i];
+        const char *konst = a->written ? "" : "const ";
+        if (i) out(&o, ", ");
+        switch (a->kind) {
+        case ARG_MODEL: out(&o, "const Model *m"); break;
+        case ARG_WEIGHT: out(&o, q->plan->weight[a->index].layout == LAYOUT_F32 ? "const float *%.*s" : "const uint8_t *%.*s", FMT(a->name)); break;
+        case ARG_BUFFER: out(&o, q->plan->buffer[a->index].type == Q8 ? "%suint8_t *%.*s" : "%sfloat *%.*s", konst, FMT(a->name)); break;
+        case ARG_PARAM: out(&o, "float %.*s", FMT(a->name)); break;
+        default: out(&o, "uint64_t %.*s", FMT(a->name)); break;
+        }
+    }
+    return out_text(&o);
+}
+
+Str c_map(const Printer *q, const Node *n, const Str *operand) {
+    Arena *a = q->names.arena;
+    Out o = out_new(a);
+    for (const char *p = op_info[n->op].expr; *p;) {
+        size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.");
+        if (!len) {
+            out(&o, "%c", *p++);
+            continue;
+        }
+        Str word = {p, len};
+        p += len;
+        if (len == 1 && word.p[0] >= 'a' && word.p[0] <= 'c') {
+            Str x = operand[word.p[0] - 'a'];
+            out(&o, x.n && x.p[0] == '-' ? "(%.*s)" : "%.*s", FMT(x));
+        } else if (str_is(word, "p") || str_is(word, "q")) {
+            Str x = c_float(a, n->real[word.p[0] - 'p']);
+            out(&o, x.p[0] == '-' ? "(%.*s)" : "%.*s", FMT(x));
+        } else {
+            const char *renamed = NULL;
+            for (const char *const(*f)[2] = q->plan->target->functions; (*f)[0]; f++)
+                if (str_is(word, (*f)[0])) renamed = (*f)[1];
+            renamed ? out(&o, "%s", renamed) : out(&o, "%.*s", FMT(word));
+        }
+    }
+    return out_text(&o);
+}

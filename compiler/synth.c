@@ -1,0 +1,350 @@
+// ggcc synth: a small random model that a description accepts. The description itself is evaluated, on a file that is made
+// while it is read: a key that it asks for is taken from --set or invented, a tensor that it declares comes into being with
+// the declared shape. The numbers invented are such that mistakes show: windows shorter than texts, heads wider than
+// width / heads, several heads to a key, a large epsilon.
+#include "build.h"
+#include "eval.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_KEYS = 512, MAX_TENSORS = 20000, MAX_ELEMENTS = 1 << 28 };
+
+struct Synth {
+    Gguf file;               // in the making; only its tables are used
+    const char *const *set;
+    int n_set;
+    uint8_t *used;           // [n_set]
+    int64_t layers;          // block_count, raised when kinds of layers need it; 0: not yet asked for
+    int64_t least_layers;
+};
+
+// ---- what to invent ----
+
+static const struct { const char *key; double value; bool real, always; } usual[] = { // always: also where the key is optional
+    {"block_count", 4, false, true}, {"context_length", 256, false, true}, {"embedding_length", 64, false, true},
+    {"feed_forward_length", 160, false, true}, {"vocab_size", 288, false, true}, {"attention.head_count", 4, false, true},
+    {"attention.head_count_kv", 2, false, true}, {"attention.key_length", 24, false, true}, {"attention.value_length", 24, false, false},
+    {"attention.layer_norm_rms_epsilon", 0.01, true, true}, {"attention.layer_norm_epsilon", 0.01, true, true},
+    {"rope.freq_base", 50000, true, true}, {"rope.freq_base_swa", 10000, true, true}, {"rope.dimension_count", 24, false, false},
+    {"rope.scaling.factor", 0, true, false}, {"rope.scaling.attn_factor", 0, true, false}, {"attention.scale", 0, true, false},
+    {"attention.sliding_window", 24, false, false}, {"final_logit_softcapping", 5, true, false},
+};
+
+static Str plain_name(const Build *b, Str key) {
+    Str prefix = key_full(b, S(""));
+    return str_starts(key, str_z(b->a, prefix)) ? (Str){key.p + prefix.n, key.n - prefix.n} : key;
+}
+
+static int usual_row(const Build *b, Str key) {
+    for (int i = 0; i < COUNT(usual); i++)
+        if (str_is(plain_name(b, key), usual[i].key)) return i;
+    return -1;
+}
+
+// The value of --set NAME=VALUE for a key, with or without the architecture's prefix.
+static bool find_set(const Build *b, Str key, Str *value) {
+    Synth *y = b->synth;
+    for (int i = 0; i < y->n_set; i++) {
+        const char *eq = strchr(y->set[i], '=');
+        Str name = {y->set[i], (size_t) (eq - y->set[i])};
+        if (!str_eq(name, key) && !str_eq(name, plain_name(b, key))) continue;
+        y->used[i] = 1;
+        *value = str(eq + 1);
+        return true;
+    }
+    return false;
+}
+
+// ---- keys ----
+
+static int add_key(Build *b, Str key, GgufValue v) {
+    Gguf *f = &b->synth->file;
+    if (f->n_key == MAX_KEYS) fail("synth: the description reads more than %d keys", MAX_KEYS);
+    f->key[f->n_key] = (GgufKey){key, v};
+    return f->n_key++;
+}
+
+static GgufValue number(double x, bool real) {
+    if (real) return (GgufValue){.kind = GGUF_F32, .f = (float) x};
+    return x < 0 ? (GgufValue){.kind = GGUF_I32, .i = (int64_t) x} : (GgufValue){.kind = GGUF_U32, .u = (uint64_t) x};
+}
+
+// true, false, a number (real: written as f32), a list with commas, else a text.
+static GgufValue parse_set(Build *b, Str text, bool real) {
+    const char *z = str_z(b->a, text);
+    char *end;
+    double x = strtod(z, &end);
+    if (str_is(text, "true") || str_is(text, "false")) return (GgufValue){.kind = GGUF_BOOL, .u = str_is(text, "true")};
+    if (end > z && *end == 0 && isfinite(x)) {
+        bool fraction = strpbrk(z, ".eE") != NULL;
+        if (!real && !fraction && (x > 4294967295.0 || x < -2147483648.0)) fail("--set: %s does not fit in 32 bits", z);
+        return number(x, real || fraction);
+    }
+    if (!strchr(z, ',')) return (GgufValue){.kind = GGUF_STR, .s = text};
+    GgufValue list = {.kind = GGUF_ARR};
+    uint32_t *data = NEWN(b->a, uint32_t, text.n);
+    uint8_t *flags = (uint8_t *) data;
+    while (text.n) {
+        const char *comma = memchr(text.p, ',', text.n);
+        Str item = {text.p, comma ? (size_t) (comma - text.p) : text.n};
+        GgufValue v = parse_set(b, item, real);
+        if (v.kind == GGUF_STR || (list.n && v.kind != list.elem)) fail("--set: '%s' is no list of numbers or flags of one kind", z);
+        list.elem = v.kind;
+        float f = (float) v.f;
+        if (v.kind == GGUF_BOOL) flags[list.n++] = (uint8_t) v.u;
+        else if (v.kind == GGUF_F32) memcpy(&data[list.n++], &f, 4);
+        else data[list.n++] = (uint32_t) v.u;
+        text = comma ? (Str){comma + 1, text.n - item.n - 1} : S("");
+    }
+    list.data = flags;
+    return list;
+}
+
+void synth_layers(Build *b, int64_t at_least) {
+    if (at_least > b->synth->least_layers) b->synth->least_layers = at_least;
+}
+
+int synth_key(Build *b, Str key, bool optional) {
+    Synth *y = b->synth;
+    int row = usual_row(b, key);
+    bool in_real = b->deciding && b->deciding->kind == S_REAL, in_flag = b->deciding && b->deciding->kind == S_FLAG;
+    Str text;
+    key = str_dup(b->a, key);
+    if (find_set(b, key, &text)) return add_key(b, key, parse_set(b, text, row >= 0 ? usual[row].real : in_real));
+    if (optional && (row < 0 || !usual[row].always)) return -1;
+    if (row >= 0) {
+        double x = usual[row].value;
+        if (str_is(plain_name(b, key), "block_count") && y->layers) x = (double) y->layers;
+        return add_key(b, key, number(x, usual[row].real));
+    }
+    if (in_flag) return add_key(b, key, (GgufValue){.kind = GGUF_BOOL});
+    if (in_real) return add_key(b, key, number(1, true));
+    return add_key(b, key, number(str_ends(key, "_count") ? 2 : 16, false));
+}
+
+// Real files carry what a description expects, and other engines may need it.
+void synth_expect(Build *b, Str key, Value v) {
+    Str text;
+    if (key_find(b, key) >= 0) return;
+    key = str_dup(b->a, key);
+    if (find_set(b, key, &text)) add_key(b, key, parse_set(b, text, false));
+    else if (v.kind == V_NUM && v.num > 0) add_key(b, key, number(v.num, v.num != floor(v.num)));
+}
+
+// ---- tensors ----
+
+// tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output..
+static bool wanted(Build *b, Str name, bool demanded) {
+    Str text, base = name;
+    if (str_starts(base, "blk.")) {
+        const char *dot = memchr(base.p + 4, '.', base.n - 4);
+        if (dot) base = (Str){dot + 1, base.n - (size_t) (dot + 1 - base.p)};
+    }
+    if (str_ends(base, ".weight")) base.n -= 7;
+    return find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(base)), &text) ? !str_is(text, "0") : demanded;
+}
+
+void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded) {
+    Gguf *f = &b->synth->file;
+    for (int i = 0; i < f->n_tensor; i++)
+        if (str_eq(f->tensor[i].name, name)) return;
+    if (!wanted(b, name, demanded)) return;
+    if (f->n_tensor == MAX_TENSORS) fail("synth: more than %d tensors", MAX_TENSORS);
+    GgufTensor *t = &f->tensor[f->n_tensor];
+    *t = (GgufTensor){.name = name, .type = type_named(S("F32"))->id, .n_dims = n, .ne = {1, 1, 1, 1}, .n_elems = 1};
+    for (int i = 0; i < n; i++) {
+        t->ne[i] = ne[i];
+        if (ne[i] > MAX_ELEMENTS || (t->n_elems *= (uint64_t) ne[i]) > MAX_ELEMENTS)
+            fail("synth: tensor '%.*s' would have more than %d elements; set smaller sizes", FMT(name), MAX_ELEMENTS);
+    }
+    f->n_tensor++;
+}
+
+// ---- numbers ----
+
+typedef struct {
+    uint64_t state;
+} Random;
+
+// Nearly normal, mean 0, deviation 1; integers and two exact steps, so every machine draws the same.
+static float draw(Random *r) {
+    uint64_t z = r->state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    int32_t sum = 0;
+    for (int i = 0; i < 4; i++) sum += (int32_t) (z >> (16 * i) & 0xFFFF);
+    return (float) (sum - 131070) * (1.7320508f / 65536);
+}
+
+typedef struct {
+    float mean, spread;
+    bool matrix, positive; // positive: |x| is added to the mean
+} Recipe;
+
+// Norms around 1, matrices so that a row of unit size stays near unit size, the head so that logits spread by about 2.
+static Recipe recipe(const Graph *g, int tensor, const GgufTensor *t) {
+    bool product = false, head = false;
+    for (int i = 0; i < g->n_stage; i++)
+        for (int j = 0; j < g->stage[i].n_weight; j++) {
+            const Weight *w = &g->stage[i].weight[j];
+            bool here = false;
+            for (int64_t l = 0; l < (g->stage[i].layered ? g->n_layer : 1); l++) here |= w->tensor[l] == tensor;
+            product |= here && w->product;
+            head |= here && w->product && i == g->n_stage - 1;
+        }
+    float in = sqrtf((float) t->ne[0]);
+    if (head) return (Recipe){0, 2 / in, true, false};
+    if (product) return (Recipe){0, 1.4f / in, true, false};
+    if (str_ends(t->name, ".bias")) return (Recipe){0, 0.1f, false, false};
+    const char *name = t->name.p;
+    bool norm = false, factor = false;
+    for (size_t i = 0; i + 4 <= t->name.n; i++) {
+        norm |= memcmp(name + i, "norm", 4) == 0;
+        factor |= memcmp(name + i, "freq", 4) == 0 || memcmp(name + i, "fact", 4) == 0;
+    }
+    if (factor) return (Recipe){1, 1, false, true};
+    if (norm) return (Recipe){1, 0.2f, false, false};
+    return (Recipe){0, 0.7f, t->n_dims > 1, false};
+}
+
+// ---- types ----
+
+static uint16_t half(float f) {
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    uint32_t sign = u >> 16 & 0x8000, e = u >> 23 & 0xFF, m = u & 0x7FFFFF;
+    if (e < 102) return (uint16_t) sign;
+    if (e > 142) return (uint16_t) (sign | 0x7C00);
+    uint32_t shift = e < 113 ? 126 - e : 13, base = e < 113 ? 0 : (e - 112) << 10;
+    uint32_t full = e < 113 ? m | 0x800000 : m, cut = full & ((1u << shift) - 1), mid = 1u << (shift - 1);
+    uint32_t h = base + (full >> shift);
+    h += cut > mid || (cut == mid && (h & 1));
+    return (uint16_t) (sign | h);
+}
+
+static size_t encode(const char *type, const float *x, size_t n, uint8_t *to) {
+    uint8_t *start = to;
+    if (strcmp(type, "Q8_0") == 0) {
+        for (size_t i = 0; i < n; i += 32, to += 34) {
+            float most = 0;
+            for (int j = 0; j < 32; j++) most = fmaxf(most, fabsf(x[i + (size_t) j]));
+            uint16_t d = half(most / 127);
+            memcpy(to, &d, 2);
+            for (int j = 0; j < 32; j++) to[2 + j] = (uint8_t) (int8_t) (most > 0 ? lrintf(x[i + (size_t) j] * 127 / most) : 0);
+        }
+        return (size_t) (to - start);
+    }
+    for (size_t i = 0; i < n; i++, to += 2) {
+        uint32_t u;
+        memcpy(&u, &x[i], 4);
+        uint16_t h = strcmp(type, "F16") == 0 ? half(x[i]) : (uint16_t) ((u + 0x7FFF + (u >> 16 & 1)) >> 16);
+        memcpy(to, &h, 2);
+    }
+    return (size_t) (to - start);
+}
+
+// --set type=F16 | BF16 | Q8_0: what matrices are stored as, where their rows allow it.
+static const char *wanted_type(Build *b) {
+    static const char *const types[] = {"F32", "F16", "BF16", "Q8_0"};
+    Str text;
+    if (!find_set(b, S("type"), &text)) return "F32";
+    for (int i = 0; i < COUNT(types); i++)
+        if (text.n == strlen(types[i]) && edit_distance(text, str(types[i])) <= (int) text.n) {
+            size_t same = 0;
+            while (same < text.n && (text.p[same] == types[i][same] || text.p[same] == types[i][same] + ('a' - 'A'))) same++;
+            if (same == text.n) return types[i];
+        }
+    fail("--set type=%.*s: synth writes F32, F16, BF16 and Q8_0", FMT(text));
+}
+
+// ---- the file ----
+
+static void write_key(GgufWriter *w, const GgufKey *k) {
+    const GgufValue *v = &k->v;
+    switch (v->kind) {
+    case GGUF_F32: gguf_put_f32(w, k->key, (float) v->f); break;
+    case GGUF_BOOL: gguf_put_bool(w, k->key, v->u != 0); break;
+    case GGUF_STR: gguf_put_str(w, k->key, v->s); break;
+    case GGUF_ARR: gguf_put_array(w, k->key, v->elem, v->data, v->n); break;
+    default: gguf_put_u32(w, k->key, (uint32_t) v->u); break;
+    }
+}
+
+static void write_tensor(Arena *a, GgufWriter *w, const GgufTensor *t, Recipe how, const char *type, Random *r) {
+    enum { rows = 64 };
+    size_t n = (size_t) t->ne[0], left = (size_t) t->n_elems / n;
+    float *x = NEWN(a, float, n * rows);
+    uint8_t *bytes = NEWN(a, uint8_t, n * rows * 4);
+    while (left) {
+        size_t k = (left < rows ? left : rows) * n;
+        for (size_t i = 0; i < k; i++) {
+            float d = draw(r) * how.spread;
+            x[i] = how.mean + (how.positive ? fabsf(d) : d);
+        }
+        if (strcmp(type, "F32") == 0) gguf_write_data(w, x, k * 4);
+        else gguf_write_data(w, bytes, encode(type, x, k, bytes));
+        left -= k / n;
+    }
+}
+
+static void write_file(Build *b, const char *path, uint64_t seed, const char *type) {
+    const Gguf *f = &b->synth->file;
+    GgufWriter *w = gguf_create(path);
+    for (int i = 0; i < f->n_key; i++) write_key(w, &f->key[i]);
+    const char **stored = NEWN(b->a, const char *, f->n_tensor);
+    Recipe *how = NEWN(b->a, Recipe, f->n_tensor);
+    for (int i = 0; i < f->n_tensor; i++) {
+        const GgufTensor *t = &f->tensor[i];
+        how[i] = recipe(b->g, i, t);
+        stored[i] = how[i].matrix && t->ne[0] % type_named(str(type))->block == 0 ? type : "F32";
+        gguf_put_tensor(w, t->name, type_named(str(stored[i]))->id, t->n_dims, t->ne);
+    }
+    gguf_begin_data(w);
+    for (int i = 0; i < f->n_tensor; i++) {
+        Random r = {hash64(f->tensor[i].name.p, f->tensor[i].name.n, seed)};
+        write_tensor(b->a, w, &f->tensor[i], how[i], stored[i], &r);
+    }
+    gguf_finish(w);
+}
+
+static void start(Arena *a, Synth *y, Build *b, const char *path) {
+    y->file = (Gguf){.path = path, .version = 3, .alignment = 32, .n_file = 1, .arena = a};
+    y->file.key = NEWN(a, GgufKey, MAX_KEYS);
+    y->file.tensor = NEWN(a, GgufTensor, MAX_TENSORS);
+    b->g = graph_new(a);
+    b->gguf = &y->file;
+    b->key_used = NEWN(a, uint8_t, MAX_KEYS);
+    b->tensor_used = NEWN(a, uint8_t, MAX_TENSORS);
+    add_key(b, S("general.architecture"), (GgufValue){.kind = GGUF_STR, .s = b->arch});
+    add_key(b, S("general.name"), (GgufValue){.kind = GGUF_STR, .s = str_fmt(a, "synthetic %.*s", FMT(b->arch))});
+    Str text;
+    for (int i = 0; i < y->n_set; i++) { // keys that no description reads
+        Str name = {y->set[i], (size_t) (strchr(y->set[i], '=') - y->set[i])};
+        bool outside = str_starts(name, "general.") || str_starts(name, "tokenizer.");
+        if (outside && key_find(b, name) < 0 && find_set(b, name, &text)) add_key(b, name, parse_set(b, text, false));
+    }
+    if (key_find(b, S("tokenizer.ggml.model")) < 0) add_key(b, S("tokenizer.ggml.model"), (GgufValue){.kind = GGUF_STR, .s = S("none")});
+}
+
+void synth(Arena *a, const char *arch, const char *path, const char *const *set, int n_set, uint64_t seed, const BuildOptions *opt) {
+    for (int i = 0; i < n_set; i++)
+        if (!strchr(set[i], '=') || set[i][0] == '=') fail_usage("--set %s: NAME=VALUE was expected", set[i]);
+    Spec *spec = spec_find(a, str(arch), opt->arch_file, opt->arch_dir);
+    Synth y = {.set = set, .n_set = n_set, .used = NEWN(a, uint8_t, n_set)};
+    Build b;
+    for (;;) {
+        b = (Build){.a = a, .opt = opt, .spec = spec, .arch = str(arch), .synth = &y};
+        start(a, &y, &b, path);
+        evaluate(&b);
+        Str text;
+        if (y.least_layers <= b.n_layer || y.layers || find_set(&b, S("block_count"), &text)) break;
+        y.layers = y.least_layers; // once more, with layers of every kind
+    }
+    const char *type = wanted_type(&b);
+    for (int i = 0; i < n_set; i++)
+        if (!y.used[i]) fail("--set %s: the description of '%s' asks for nothing of that name", set[i], arch);
+    write_file(&b, path, seed, type);
+}

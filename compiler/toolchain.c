@@ -1,0 +1,150 @@
+// Runs the system's C compiler. In: a folder with model.c. Out: a program or a shared object beside it.
+#define _GNU_SOURCE
+#include "toolchain.h"
+#include "embed.h"
+
+#include <errno.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+typedef struct {
+    const char *arg[64];
+    int n;
+} Command;
+
+static void add(Command *c, const char *s) {
+    if (c->n + 1 >= COUNT(c->arg)) fail("internal: command line too long");
+    c->arg[c->n++] = s;
+}
+
+static void add_all(Command *c, const char *const *list) {
+    for (; *list; list++) add(c, *list);
+}
+
+static pid_t start(const Command *c, const char *log) {
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
+    posix_spawn_file_actions_addopen(&files, 1, log, 01 | 0100 | 01000, 0600); // O_WRONLY | O_CREAT | O_TRUNC
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    pid_t pid;
+    int e = posix_spawnp(&pid, c->arg[0], &files, NULL, (char *const *) c->arg, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (e) fail("cannot run %s: %s; install the package gcc (or clang), or name a compiler with --cc PATH", c->arg[0], strerror(e));
+    return pid;
+}
+
+static void finish(pid_t pid, const Command *c, const char *log) {
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) fail("lost the compiler: %s", strerror(errno));
+    if (status == 0) return;
+    Arena *a = arena_new();
+    Str text = file_read(a, log);
+    fprintf(stderr, "%.*s", FMT(text));
+    fail("%s failed (%s %d); its messages stand above", c->arg[0], WIFSIGNALED(status) ? "signal" : "exit status",
+         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static bool runs(const char *cc) {
+    if (strchr(cc, '/')) return access(cc, X_OK) == 0;
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : ""; *p;) {
+        size_t n = strcspn(p, ":");
+        char file[4096];
+        if (snprintf(file, sizeof file, "%.*s/%s", (int) n, p, cc) < (int) sizeof file && access(file, X_OK) == 0) return true;
+        p += n + (p[n] == ':');
+    }
+    return false;
+}
+
+Toolchain toolchain_find(const char *cc, const char *march) {
+    Toolchain t = {.cc = cc, .march = march ? march : "native"};
+    if (cc) {
+        if (!runs(cc)) fail("no C compiler: --cc %s cannot be run; install the package gcc (or clang), or give another path", cc);
+        return t;
+    }
+    const char *tries[] = {getenv("CC"), "cc", "gcc", "clang"};
+    for (int i = 0; i < COUNT(tries); i++)
+        if (tries[i] && *tries[i] && runs(tries[i])) {
+            t.cc = tries[i];
+            return t;
+        }
+    fail("no C compiler was found (cc, gcc, clang); install the package gcc (apt-get install gcc), or name one with --cc PATH");
+}
+
+void write_runtime(const char *dir) {
+    Arena *a = arena_new();
+    const char *runtime = str_z(a, str_fmt(a, "%s/runtime", dir));
+    if (mkdir(runtime, 0777) && errno != EEXIST) fail("cannot make the folder %s: %s", runtime, strerror(errno));
+    for (int i = 0; i < n_embedded; i++) {
+        if (strncmp(embedded[i].path, "runtime/", 8)) continue;
+        FileOut *f = file_create(str_z(a, str_fmt(a, "%s/%s", dir, embedded[i].path)));
+        file_write(f, embedded[i].data, embedded[i].size);
+        file_commit(f, false);
+    }
+    arena_free(a);
+}
+
+// Contraction is off so that a sum has the same bits in every kernel that makes it.
+static const char *const model_flags[] = {"-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Iruntime", NULL};
+static const char *const runtime_flags[] = {"-std=gnu11", "-O2", "-ffp-contract=off", "-Iruntime", NULL};
+
+static const char *in(Arena *a, const char *dir, const char *name) { return str_z(a, str_fmt(a, "%s/%s", dir, name)); }
+
+static Command begin(Arena *a, const Toolchain *t, const char *dir, const char *const *flags) {
+    Command c = {.n = 0};
+    add(&c, t->cc);
+    add_all(&c, flags);
+    add(&c, str_z(a, str_fmt(a, "-I%s/runtime", dir)));
+    return c;
+}
+
+static void add_runtime(Arena *a, Command *c, const char *dir, int part, int parts) {
+    for (int i = 0, k = 0; i < n_embedded; i++)
+        if (!strncmp(embedded[i].path, "runtime/", 8) && str_ends(str(embedded[i].path), ".c") && k++ % parts == part) add(c, in(a, dir, embedded[i].path));
+}
+
+void compile_program(Arena *a, const Toolchain *t, const char *dir) {
+    Command model = begin(a, t, dir, model_flags), half[2];
+    add(&model, str_z(a, str_fmt(a, "-march=%s", t->march)));
+    add(&model, "-c"), add(&model, in(a, dir, "model.c")), add(&model, "-o"), add(&model, in(a, dir, "model.o"));
+    pid_t first = start(&model, in(a, dir, "model.log")), pid[2];
+    for (int i = 0; i < 2; i++) { // the runtime, linked into one object by halves
+        half[i] = begin(a, t, dir, runtime_flags);
+        add(&half[i], "-r"), add(&half[i], "-nostdlib"), add(&half[i], "-o"), add(&half[i], in(a, dir, i ? "runtime1.o" : "runtime0.o"));
+        add_runtime(a, &half[i], dir, i, 2);
+        pid[i] = start(&half[i], in(a, dir, i ? "runtime1.log" : "runtime0.log"));
+    }
+    finish(first, &model, in(a, dir, "model.log"));
+    for (int i = 0; i < 2; i++) finish(pid[i], &half[i], in(a, dir, i ? "runtime1.log" : "runtime0.log"));
+    Command link = {.n = 0};
+    add(&link, t->cc), add(&link, in(a, dir, "model.o")), add(&link, in(a, dir, "runtime0.o")), add(&link, in(a, dir, "runtime1.o"));
+    add(&link, "-o"), add(&link, in(a, dir, "program")), add(&link, "-s"), add(&link, "-pthread"), add(&link, "-lm");
+    finish(start(&link, in(a, dir, "link.log")), &link, in(a, dir, "link.log"));
+}
+
+void compile_traced(Arena *a, const Toolchain *t, const char *dir) {
+    Command c = begin(a, t, dir, model_flags);
+    add(&c, str_z(a, str_fmt(a, "-march=%s", t->march)));
+    add(&c, "-DTRACE"), add(&c, "-fPIC"), add(&c, "-shared"), add(&c, "-w"), add(&c, "-o"), add(&c, in(a, dir, "model.so"));
+    add(&c, in(a, dir, "model.c"));
+    static const char *const needed[] = {"runtime/team.c", "runtime/error.c"};
+    for (int i = 0; i < COUNT(needed); i++) add(&c, in(a, dir, needed[i]));
+    add(&c, "-pthread"), add(&c, "-lm");
+    finish(start(&c, in(a, dir, "traced.log")), &c, in(a, dir, "traced.log"));
+}
+
+Str build_command(Arena *a, const Toolchain *t, const char *program) {
+    Out o = out_new(a);
+    out(&o, "%s", t->cc);
+    for (const char *const *f = model_flags; *f; f++) out(&o, " %s", *f);
+    out(&o, " -march=%s model.c runtime/*.c -o %s -pthread -lm", t->march, program);
+    return out_text(&o);
+}

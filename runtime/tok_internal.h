@@ -1,0 +1,44 @@
+// What the files of the tokenizer share: table access, the encoder's state, the splitter.
+#ifndef TOK_INTERNAL_H
+#define TOK_INTERNAL_H
+
+#include "tokenizer.h"
+
+#define TOK_AT(t, T, offset) ((const T *) (const void *) ((t)->base + (offset)))
+
+// Ids go to the caller's array while there is room and are counted in any case.
+typedef struct {
+    const Tokenizer *t;
+    int32_t *ids;
+    size_t n, cap;
+    uint8_t *scratch; // of the words: 32 bytes for each of `room` bytes
+    size_t room;
+} Encoder;
+
+static inline void tok_emit(Encoder *e, int32_t id) {
+    if (e->n < e->cap) e->ids[e->n] = id;
+    e->n++;
+}
+
+// Walks over the pieces of a text, splitter by splitter: level k cuts the pieces of level k - 1.
+typedef struct {
+    const uint8_t *pos, *end;
+    const uint8_t *match, *match_end; // found, not yet given out; NULL: none
+    bool grouped;                     // the first of its groups was given out
+} SplitLevel;
+typedef struct {
+    const Tokenizer *t;
+    int n, top;
+    SplitLevel level[TOK_SPLITS];
+} Splitter;
+
+void split_begin(Splitter *s, const Tokenizer *t, const uint8_t *text, size_t n);
+bool split_next(Splitter *s, const uint8_t **piece, size_t *n);
+
+void tok_word(Encoder *e, const uint8_t *word, size_t n); // one word, merged
+
+static inline int tok_lead_length(uint8_t b) { // of a character, by its first byte alone
+    return b < 0xC0 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
+}
+
+#endif
