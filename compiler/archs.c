@@ -43,7 +43,8 @@ static Library all_texts(Arena *a, const char *const *arch_dir) {
     Library lib = {0};
     for (; arch_dir && *arch_dir; arch_dir++) add_folder(a, &lib, *arch_dir);
     for (int i = 0; i < n_embedded; i++)
-        if (str_starts(str(embedded[i].path), "arch-specs/") && is_arch(embedded[i].path) && !strchr(embedded[i].path + 11, '/'))
+        if (str_starts(str(embedded[i].path), "arch-specs/") && is_arch(embedded[i].path) &&
+            !strchr(embedded[i].path + 11, '/'))
             *PUSH(a, lib.text, lib.n, lib.cap) = (Text){embedded[i].path, {embedded[i].data, embedded[i].size}};
     return lib;
 }
@@ -75,8 +76,9 @@ static bool library_text(Arena *a, Str use, const char *from, const char *const 
     const char *slash = strrchr(from, '/');
     for (int i = -1; i < 0 || (arch_dir && arch_dir[i]); i++) { // beside the file that uses it, then in the folders
         if (i < 0 && str_starts(str(from), "arch-specs/")) continue;
-        const char *path = i >= 0 ? str_z(a, str_fmt(a, "%s/%.*s", arch_dir[i], FMT(file)))
-                                  : str_z(a, str_fmt(a, "%.*s%.*s", slash ? (int) (slash + 1 - from) : 0, from, FMT(file)));
+        const char *path = i >= 0
+            ? str_z(a, str_fmt(a, "%s/%.*s", arch_dir[i], FMT(file)))
+            : str_z(a, str_fmt(a, "%.*s%.*s", slash ? (int) (slash + 1 - from) : 0, from, FMT(file)));
         FILE *f = fopen(path, "r");
         if (!f) continue;
         fclose(f);
@@ -96,13 +98,15 @@ static void load_libraries(Arena *a, Spec *spec, const Spec *user, const char *c
     for (int i = 0; i < user->n_use; i++) {
         Text t;
         Loc loc = loc_at(user->src, (uint32_t) (user->use[i].p - user->src->text.p));
-        if (!library_text(a, user->use[i], user->src->file, arch_dir, &t)) fail_at(loc, "there is no library file '%.*s.arch'", FMT(user->use[i]));
+        if (!library_text(a, user->use[i], user->src->file, arch_dir, &t))
+            fail_at(loc, "there is no library file '%.*s.arch'", FMT(user->use[i]));
         bool known = false;
         for (int j = 0; j < spec->n_lib; j++) known |= strcmp(spec->lib[j]->src->file, t.path) == 0;
         if (known) continue;
         if (spec->n_lib == MAX_LIBS) fail_at(loc, "more than %d library files", MAX_LIBS);
         Spec *lib = spec_parse(a, t.path, t.text);
-        if (lib->n_arch) fail_at(loc, "'%s' describes an architecture; a library file has no 'arch' at its top", t.path);
+        if (lib->n_arch)
+            fail_at(loc, "'%s' describes an architecture; a library file has no 'arch' at its top", t.path);
         *PUSH(a, spec->lib, spec->n_lib, spec->cap_lib) = lib;
         load_libraries(a, spec, lib, arch_dir);
     }
@@ -137,7 +141,7 @@ static _Noreturn void unknown_arch(Arena *a, Str arch, const Library *lib) {
     Str names = out_text(&o);
     fail("no description for the architecture '%s'; the nearest known are %.*s\n"
          "  'ggcc archs' lists all; a description of your own goes in with --arch FILE or --arch-dir DIR",
-         str_show(a, arch), FMT(names));
+        str_show(a, arch), FMT(names));
 }
 
 Spec *spec_find(Arena *a, Str arch, const char *arch_file, const char *const *arch_dir) {

@@ -1,6 +1,6 @@
-// The file's tensors, as a description declares them. In: a declaration reached in some layer. Out: which tensors of the file it
-// is (one, or one for each part of a record), checked against the declared shape, with biases; and, at the end, that every
-// tensor of the file was bound or ignored and every declared one was used.
+// The file's tensors, as a description declares them. In: a declaration reached in some layer. Out: which tensors of
+// the file it is (one, or one for each part of a record), checked against the declared shape, with biases; and, at the
+// end, that every tensor of the file was bound or ignored and every declared one was used.
 #include "eval.h"
 
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static const char *file_shape(Build *b, const GgufTensor *t) {
     return str_z(b->a, out_text(&o));
 }
 
-// ---- shapes ----
-// What a declaration says is a list of groups, outer to inner: each stands for one axis of the file, or for as many as it has.
+// ---- shapes ---- What a declaration says is a list of groups, outer to inner: each stands for one axis of the file,
+// or for as many as it has.
 
 typedef struct {
     Layout l;
@@ -67,7 +67,8 @@ static void bind_fresh(Build *b, Scope *s, Layout l, int64_t size, Loc loc) {
         else if (fresh) fail_at(loc, "two fresh sizes on one axis of the file cannot be told apart");
         else fresh = &l.axis[i];
     }
-    if (size % known) fail_at(loc, "the file's axis of %lld is not a multiple of %lld", (long long) size, (long long) known);
+    if (size % known)
+        fail_at(loc, "the file's axis of %lld is not a multiple of %lld", (long long) size, (long long) known);
     fresh->size = size / known;
     scope_bind(b, s, fresh->fresh, NUM((double) fresh->size));
 }
@@ -123,10 +124,12 @@ static _Noreturn void shape_wrong(Build *b, const Stmt *d, const GgufTensor *t, 
             show_layout(&o, group[i].l, true);
         }
     Str declared = span(d->src, d->in ? d->in->pos : d->out->pos, d->out->end), shown = out_text(&o);
-    int64_t ne[2] = {group[n - 1].l.n ? group_size(group[n - 1].l, LOC(d->out)) : 1, n > 1 ? group_size(group[0].l, LOC(d->out)) : 1};
-    const char *need = d->in ? str_z(b->a, str_fmt(b->a, ", so [%lld, %lld]", (long long) ne[1], (long long) ne[0])) : "";
-    fail_at(LOC(d->out), "tensor '%s' is [%s] in the file, but '%.*s' is %.*s here%s", str_show(b->a, t->name), file_shape(b, t), FMT(declared),
-            FMT(shown), need);
+    int64_t ne[2] = {group[n - 1].l.n ? group_size(group[n - 1].l, LOC(d->out)) : 1,
+        n > 1 ? group_size(group[0].l, LOC(d->out)) : 1};
+    const char *need =
+        d->in ? str_z(b->a, str_fmt(b->a, ", so [%lld, %lld]", (long long) ne[1], (long long) ne[0])) : "";
+    fail_at(LOC(d->out), "tensor '%s' is [%s] in the file, but '%.*s' is %.*s here%s", str_show(b->a, t->name),
+        file_shape(b, t), FMT(declared), FMT(shown), need);
 }
 
 // ---- sources ----
@@ -152,7 +155,8 @@ static int find_source(Build *b, Scope *s, Str name) {
     if (i >= 0 || s->prefix.n == 0) return i;
     Scope *owner;
     Binding *bind = scope_find(s, name, &owner);
-    return bind && bind->decl && bind->decl->kind == S_TENSOR && owner->prefix.n == 0 ? find_tensor(b, owner, name) : -1;
+    return bind && bind->decl && bind->decl->kind == S_TENSOR && owner->prefix.n == 0 ? find_tensor(b, owner, name)
+                                                                                      : -1;
 }
 
 // Chooses the first alternative that is whole. -1: none is; then `missing` is the name to complain about.
@@ -177,10 +181,18 @@ static int choose_source(Build *b, Scope *s, const Stmt *d, Str own, Str *name, 
 static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str missing, Loc loc) {
     const GgufTensor *near = NULL;
     Str full = str_fmt(b->a, "%.*s%.*s.weight", FMT(s->prefix), FMT(missing));
-    int least = 5;
+    Str name[MAX_SOURCE];
+    for (int i = 0; d->source && i < d->source->n; i++) // its other sources are not misspellings of this one
+        for (int n = source_names(b, s, d->source->arg[i], name), j = 0; j < n; j++) {
+            int other = find_source(b, s, name[j]);
+            if (other >= 0) b->tensor_used[other] = 1;
+        }
+    int least = 4;
     for (int i = 0; i < b->gguf->n_tensor; i++) {
-        int far = edit_distance(full, b->gguf->tensor[i].name);
-        if (far < least && !b->tensor_used[i]) least = far, near = &b->gguf->tensor[i];
+        Str other = b->gguf->tensor[i].name;
+        int far = edit_distance(full, other);
+        bool same_layer = str_starts(other, str_z(b->a, s->prefix));
+        if (far < least && same_layer && !b->tensor_used[i]) least = far, near = &b->gguf->tensor[i];
     }
     const char *hint = near ? str_z(b->a, str_fmt(b->a, "; it does have '%s'", str_show(b->a, near->name))) : "";
     const char *several = d->source && d->source->n > 1 ? ", nor any of the alternatives" : "";
@@ -210,7 +222,8 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, Str own, const Grou
         }
         synth_tensor(b, str_fmt(b->a, "%.*s%.*s.weight", FMT(s->prefix), FMT(name[j])), n_dims, ne, demanded);
         if (d->bias != BIAS_NONE)
-            synth_tensor(b, str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name[j])), 1, &ne[n_dims > 1 ? 1 : 0], demanded && d->bias == BIAS_ALWAYS);
+            synth_tensor(b, str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name[j])), 1, &ne[n_dims > 1 ? 1 : 0],
+                demanded && d->bias == BIAS_ALWAYS);
     }
 }
 
@@ -223,7 +236,8 @@ static int bind_bias(Build *b, Scope *s, const Stmt *d, Str name, int64_t size, 
     if (i < 0) fail_at(loc, "the file has no tensor '%s'; this line says '+ bias'", str_show(b->a, full));
     const GgufTensor *t = &b->gguf->tensor[i];
     if ((int64_t) t->n_elems != size)
-        fail_at(loc, "tensor '%s' is [%s] in the file; %lld numbers were expected", str_show(b->a, t->name), file_shape(b, t), (long long) size);
+        fail_at(loc, "tensor '%s' is [%s] in the file; %lld numbers were expected", str_show(b->a, t->name),
+            file_shape(b, t), (long long) size);
     b->tensor_used[i] = 1;
     return i;
 }
@@ -287,7 +301,8 @@ static int weight_add(Build *b, Str name, int tensor, Layout layout, bool produc
     int64_t in = file->ne[0], out = (int64_t) (file->n_elems / (uint64_t) in);
     *w = (Weight){.name = name, .type = file->type, .exact = exact, .n_part = 1, .interleave = 1};
     w->shape = product ? (Shape){.n = 2, .d = {out, in}} : layout_shape(layout, loc);
-    if (!product && file->ne[0] == (int64_t) file->n_elems) in = shape_last(w->shape), out = (int64_t) file->n_elems / in; // flat in the file
+    if (!product && file->ne[0] == (int64_t) file->n_elems)
+        in = shape_last(w->shape), out = (int64_t) file->n_elems / in; // flat in the file
     w->in = in, w->out = out;
     w->tensor = NEW(b->a, int);
     w->tensor[0] = tensor;
@@ -375,16 +390,20 @@ static const char *would_bind(Build *b, const GgufTensor *t) {
             }
     const char *where = str_starts(t->name, "blk.") ? "the layer" : "the file";
     if (t->n_dims == 2 && str_is(ending, "weight"))
-        return str_z(b->a, str_fmt(b->a, "a line 'tensor %s : %lld -> %lld' in %s of the description would bind it", str_show(b->a, base),
-                                   (long long) t->ne[0], (long long) t->ne[1], where));
-    return str_z(b->a, str_fmt(b->a, "a line 'tensor %s : %s' in %s of the description would bind it", str_show(b->a, base), file_shape(b, t), where));
+        return str_z(b->a,
+            str_fmt(b->a, "a line 'tensor %s : %lld -> %lld' in %s of the description would bind it",
+                str_show(b->a, base), (long long) t->ne[0], (long long) t->ne[1], where));
+    return str_z(b->a,
+        str_fmt(b->a, "a line 'tensor %s : %s' in %s of the description would bind it", str_show(b->a, base),
+            file_shape(b, t), where));
 }
 
 void tensors_check(Build *b) {
     for (const char *const *p = b->opt->ignore_tensor; p && *p; p++) {
         int i = find_exact(b, str(*p));
         if (i < 0) fail("--ignore-tensor %s: %s has no such tensor", *p, b->gguf->path);
-        if (b->tensor_used[i]) fail("--ignore-tensor %s: the description uses this tensor, so ignoring it would change nothing", *p);
+        if (b->tensor_used[i])
+            fail("--ignore-tensor %s: the description uses this tensor, so ignoring it would change nothing", *p);
         b->tensor_used[i] = 1;
         ignored(b, b->gguf->tensor[i].name, S("--ignore-tensor"));
     }
@@ -398,14 +417,20 @@ void tensors_check(Build *b) {
     }
     if (!left) return;
     Str list = out_text(&names);
-    fail("%s: %d tensor%s that %s neither binds nor ignores: %.*s%s\n  %s; if it cannot change the result, 'ignore' it there, or pass --ignore-tensor %s",
-         b->gguf->path, left, left > 1 ? "s" : "", b->spec->src->file, FMT(list), left > 4 ? ", .." : "", would_bind(b, first),
-         str_show(b->a, first->name));
+    fail("%s: %d tensor%s that %s neither binds nor ignores: %.*s%s\n  %s; if it cannot change the result, 'ignore' it "
+         "there, or pass --ignore-tensor %s",
+        b->gguf->path, left, left > 1 ? "s" : "", b->spec->src->file, FMT(list), left > 4 ? ", .." : "",
+        would_bind(b, first), str_show(b->a, first->name));
 }
 
 void used_check(Build *b) {
     for (int i = 0; i < b->n_tensor; i++) {
         const Tensor *t = b->tensor[i];
-        if (t->present && !t->used) fail_at(t->loc, "tensor '%.*s' is declared here, but nothing uses it", FMT(t->name));
+        if (t->present && !t->used)
+            fail_at(t->loc, "tensor '%.*s' is declared here, but nothing uses it", FMT(t->name));
     }
+    for (int i = 0; i < b->n_state; i++)
+        if (b->state[i]->index < 0)
+            fail_at(
+                b->state[i]->loc, "state '%.*s' is declared here, but nothing is put to it", FMT(b->state[i]->name));
 }

@@ -1,7 +1,7 @@
-// From a description and a file to a graph. The model block runs once: what comes before `run` is the first stage, what comes
-// after it the last. The layer's body is evaluated for every l by itself; layers whose graphs are equal (operators, shapes,
-// types of weights, states) become one stage with one entry for each layer in its weights and parameters. So kinds of layers
-// are found, never declared.
+// From a description and a file to a graph. The model block runs once: what comes before `run` is the first stage,
+// what comes after it the last. The layer's body is evaluated for every l by itself; layers whose graphs are equal
+// (operators, shapes, types of weights, states) become one stage with one entry for each layer in its weights and
+// parameters. So kinds of layers are found, never declared.
 #include "build.h"
 #include "eval.h"
 
@@ -34,7 +34,8 @@ static void set(Build *b, int stage, int node, int global, Loc loc) {
     Shape have = g->stage[stage].node[node].shape, want = g->global[global].shape;
     Str name = g->global[global].name;
     if (have.n != want.n || memcmp(have.d, want.d, sizeof have.d[0] * (size_t) have.n) != 0)
-        fail_at(loc, "'%.*s' comes in as %s and leaves as %s; a carried value keeps its shape", FMT(name), shape_show(b->a, want), shape_show(b->a, have));
+        fail_at(loc, "'%.*s' comes in as %s and leaves as %s; a carried value keeps its shape", FMT(name),
+            shape_show(b->a, want), shape_show(b->a, have));
     node_new(g, stage, NODE(.op = OP_set, .n_in = 1, .in = {node}, .num = {global}, .name = name, .loc = loc));
 }
 
@@ -45,7 +46,8 @@ int import_node(Build *b, int stage, int node, Loc loc) {
         return make(b, NODE(.op = n->op, .real = {n->real[0]}, .name = n->name, .loc = loc)).at.node;
     for (int i = 0; i < b->n_exported; i++)
         if (b->exported[i].node == node) return get(b, b->exported[i].global, loc).at.node;
-    if (b->n_exported == COUNT(b->exported)) fail_at(loc, "the layers read more than %d values of the model", COUNT(b->exported));
+    if (b->n_exported == COUNT(b->exported))
+        fail_at(loc, "the layers read more than %d values of the model", COUNT(b->exported));
     int global = global_of(b, n->name, n);
     b->exported[b->n_exported].node = node;
     b->exported[b->n_exported++].global = global;
@@ -70,21 +72,24 @@ static void gets_first(Build *b, Stage *st) {
 // ---- kinds of layers ----
 
 static bool same_node(const Node *x, const Node *y) {
-    bool same = x->op == y->op && x->type == y->type && x->rate == y->rate && x->n_in == y->n_in && x->weight == y->weight && x->state == y->state;
-    same = same && x->shape.n == y->shape.n && memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
+    bool same = x->op == y->op && x->type == y->type && x->rate == y->rate && x->n_in == y->n_in &&
+        x->weight == y->weight && x->state == y->state;
+    same = same && x->shape.n == y->shape.n &&
+        memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
     same = same && memcmp(x->in, y->in, sizeof x->in[0] * (size_t) x->n_in) == 0;
     if (!same || x->op == OP_param) return same;
     return memcmp(x->real, y->real, sizeof x->real) == 0 && memcmp(x->num, y->num, sizeof x->num) == 0;
 }
 
 static bool same_weight(const Weight *x, const Weight *y) {
-    return str_eq(x->name, y->name) && x->in == y->in && x->out == y->out && x->type == y->type && x->product == y->product && x->exact == y->exact &&
-           x->shape.n == y->shape.n && memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
+    return str_eq(x->name, y->name) && x->in == y->in && x->out == y->out && x->type == y->type &&
+        x->product == y->product && x->exact == y->exact && x->shape.n == y->shape.n &&
+        memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
 }
 
 static bool same_state(const State *x, const State *y) {
     return str_eq(x->name, y->name) && x->sees == y->sees && x->n == y->n && memcmp(&x->k, &y->k, sizeof x->k) == 0 &&
-           memcmp(&x->v, &y->v, sizeof x->v) == 0;
+        memcmp(&x->v, &y->v, sizeof x->v) == 0;
 }
 
 static bool same_kind(const Stage *x, const Stage *y) {
@@ -96,7 +101,7 @@ static bool same_kind(const Stage *x, const Stage *y) {
 }
 
 // The rotation by which a stage can be told from others, or "".
-static Str rotation_of(const Build *b, const Stage *st) {
+static Str rotation_of(const Stage *st) {
     Str found = S("");
     for (int i = 0; i < st->n_node; i++)
         if (st->node[i].op == OP_rope) {
@@ -104,16 +109,15 @@ static Str rotation_of(const Build *b, const Stage *st) {
             if (found.n && !str_eq(found, name)) return S("");
             found = name;
         }
-    (void) b;
     return found;
 }
 
 static Str kind_name(Build *b, Str layer, int first, int stage) {
     int n = stage - first + 1; // the n-th kind
     if (n == 1) return layer;
-    Str rotation = rotation_of(b, &b->g->stage[stage]);
+    Str rotation = rotation_of(&b->g->stage[stage]);
     bool unique = rotation.n > 0;
-    for (int i = first; i < stage; i++) unique &= !str_eq(rotation, rotation_of(b, &b->g->stage[i]));
+    for (int i = first; i < stage; i++) unique &= !str_eq(rotation, rotation_of(&b->g->stage[i]));
     return unique ? str_fmt(b->a, "%.*s_%.*s", FMT(layer), FMT(rotation)) : str_fmt(b->a, "%.*s_%d", FMT(layer), n);
 }
 
@@ -143,7 +147,8 @@ static int settle(Build *b, Str layer, int first_stage, int first_param, int64_t
         if (!same_kind(kind, st)) continue;
         for (int i = 0; i < st->n_weight; i++) kind->weight[i].tensor[l] = st->weight[i].tensor[0];
         for (int i = 0; i < st->n_node; i++)
-            if (st->node[i].op == OP_param) g->param[kind->node[i].num[0]].value[l] = g->param[st->node[i].num[0]].value[0];
+            if (st->node[i].op == OP_param)
+                g->param[kind->node[i].num[0]].value[l] = g->param[st->node[i].num[0]].value[0];
         g->n_stage = new_stage;
         g->n_param = first_param;
         return k;
@@ -161,7 +166,6 @@ static int one_layer(Build *b, Scope *model, const Stmt *d, const int *global, i
     b->stage = stage;
     Scope *s = scope_new(b, model);
     s->layer = l;
-    s->tensors_of = d;
     s->prefix = str_fmt(b->a, "%.*s.%lld.", FMT(d->prefix), (long long) l);
     Value index = NUM((double) l), unused;
     index.varies = true;
@@ -191,11 +195,13 @@ void run_layers(Build *b, Scope *model, const Stmt *st) {
     Scope *owner;
     Loc loc = loc_at(st->src, st->pos);
     Binding *layer = scope_find(model, st->name[0], &owner);
-    if (!layer || !layer->decl || layer->decl->kind != S_LAYER) fail_at(loc, "there is no layer '%.*s'", FMT(st->name[0]));
+    if (!layer || !layer->decl || layer->decl->kind != S_LAYER)
+        fail_at(loc, "there is no layer '%.*s'", FMT(st->name[0]));
     const Stmt *d = layer->decl;
     if (b->stage != 0) not_yet(loc, "layers that run more than once, or after other layers, are");
     if (st->expr->n != d->n_name - 1)
-        fail_at(loc, "'%.*s' carries %d value%s; %d are given", FMT(d->name[0]), d->n_name - 1, d->n_name == 2 ? "" : "s", st->expr->n);
+        fail_at(loc, "'%.*s' carries %d value%s; %d are given", FMT(d->name[0]), d->n_name - 1,
+            d->n_name == 2 ? "" : "s", st->expr->n);
     int *global = NEWN(b->a, int, st->expr->n), *node = NEWN(b->a, int, st->expr->n);
     for (int i = 0; i < st->expr->n; i++) {
         Value v = eval(b, model, st->expr->arg[i]);
@@ -203,7 +209,8 @@ void run_layers(Build *b, Scope *model, const Stmt *st) {
         node[i] = node_of(b, v, LOC(st->expr->arg[i]));
         global[i] = global_of(b, d->name[i + 1], &b->g->stage[0].node[node[i]]);
     }
-    int64_t from = d->from ? eval_size(b, model, d->from, "the first layer") : 0, to = eval_size(b, model, d->to, "the number of layers");
+    int64_t from = d->from ? eval_size(b, model, d->from, "the first layer") : 0,
+            to = eval_size(b, model, d->to, "the number of layers");
     if (from != 0) not_yet(LOC(d->from), "layers that do not start at 0 are");
     int first_stage = b->g->n_stage;
     for (int64_t l = from; l < to; l++) {
@@ -226,7 +233,9 @@ static void count_layers(Build *b) {
         int64_t n = eval_size(b, b->file, d->to, "the number of layers");
         if (n < 1) fail_at(LOC(d->to), "the model has no layers");
         int64_t most = b->synth ? MAX_LAYERS : b->gguf->n_tensor < MAX_LAYERS ? b->gguf->n_tensor : MAX_LAYERS;
-        if (n > most) fail_at(LOC(d->to), "%lld layers, but the file has only %d tensors (and at most %d layers are built)", (long long) n, b->gguf->n_tensor, MAX_LAYERS);
+        if (n > most)
+            fail_at(LOC(d->to), "%lld layers, but the file has only %d tensors (and at most %d layers are built)",
+                (long long) n, b->gguf->n_tensor, MAX_LAYERS);
         if (n > b->n_layer) b->n_layer = n;
     }
     if (!b->n_layer) fail("%s: has no layer", b->spec->src->file);
@@ -236,8 +245,10 @@ static void set_context(Build *b) {
     Value v = scalar(b, b->file, key_value(b, S("context_length"), (Loc){b->spec->src->file, b->spec->src->text, 0}));
     double n = v.kind == V_NUM ? v.num : 0;
     if (v.kind != V_ABSENT && !(n >= 1 && n < 1e9 && n == (double) (int64_t) n))
-        fail("%s: key '%s' is %s; a length of 1 to 10^9 was expected", b->gguf->path, str_show(b->a, v.key), value_show(b, v));
-    if (v.kind == V_ABSENT && !b->opt->ctx) fail("%s: the file has no key '%s'; ask for a context with --ctx", b->gguf->path, str_show(b->a, v.key));
+        fail("%s: key '%s' is %s; a length of 1 to 10^9 was expected", b->gguf->path, str_show(b->a, v.key),
+            value_show(b, v));
+    if (v.kind == V_ABSENT && !b->opt->ctx)
+        fail("%s: the file has no key '%s'; ask for a context with --ctx", b->gguf->path, str_show(b->a, v.key));
     b->trained = (int64_t) n;
     b->context = b->opt->ctx ? b->opt->ctx : b->trained < DEFAULT_CONTEXT ? b->trained : DEFAULT_CONTEXT;
 }
@@ -251,7 +262,11 @@ static void set_result(Build *b, Scope *model, const Stmt *d) {
     if (!logits || logits->decl) fail_at(loc, "the model gives no 'logits'");
     int node = node_of(b, logits->value, loc);
     const Node *n = &g->stage[b->stage].node[node];
-    if (shape_size(n->shape) != b->vocab) fail_at(n->loc, "logits are %s; one for each of %lld tokens was expected", shape_show(b->a, n->shape), (long long) b->vocab);
+    bool found;
+    builtin_value(b, S("vocab"), loc, &found); // known from here on
+    if (shape_size(n->shape) != b->vocab)
+        fail_at(n->loc, "logits are %s; one for each of %lld tokens was expected", shape_show(b->a, n->shape),
+            (long long) b->vocab);
     g->logits = graph_global(g, S("logits"), n->shape, n->type, n->rate);
     set(b, b->stage, node, g->logits, loc);
     gets_first(b, &g->stage[b->stage]);
@@ -268,9 +283,6 @@ void evaluate(Build *b) {
     scope_declare(b, b->file, &spec->body);
     set_context(b);
     count_layers(b);
-    bool found;
-    b->vocab = 0;
-    builtin_value(b, S("vocab"), (Loc){spec->src->file, spec->src->text, 0}, &found);
     for (int i = 0; i < spec->body.n; i++) {
         if (spec->body.stmt[i]->kind == S_MODEL) {
             if (model) fail_at(loc_at(spec->src, spec->body.stmt[i]->pos), "a second model block");
@@ -304,7 +316,8 @@ static void name_graph(Build *b) {
 
 static Str file_arch(const Gguf *gguf) {
     const GgufKey *k = gguf_key(gguf, S("general.architecture"));
-    if (!k || k->v.kind != GGUF_STR || !k->v.s.n) fail("%s: has no text under 'general.architecture'; this is no model file", gguf->path);
+    if (!k || k->v.kind != GGUF_STR || !k->v.s.n)
+        fail("%s: has no text under 'general.architecture'; this is no model file", gguf->path);
     if (k->v.s.n > 64) fail("%s: 'general.architecture' is %zu bytes long", gguf->path, k->v.s.n);
     return k->v.s;
 }

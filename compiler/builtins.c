@@ -1,5 +1,6 @@
-// The functions that every description may call, one row each in the table at the end, and states. In: a call as written, since
-// some arguments are names or stay unevaluated. Out: its value: folded when every operand is a number, else a node.
+// The functions that every description may call, one row each in the table at the end, and states. In: a call as
+// written, since some arguments are names or stay unevaluated. Out: its value: folded when every operand is a number,
+// else a node.
 #include "eval.h"
 
 #include <math.h>
@@ -37,9 +38,11 @@ static Value node_like(Value v, Value x) { // elementwise: the layout stays
 
 // ---- elementwise ----
 
+// clang-format off
 static const struct { const char *name; double (*f)(double); } folds[] = {
     {"sqrt", sqrt}, {"exp", exp}, {"log", log}, {"floor", floor}, {"abs", fabs}, {"tanh", tanh},
 };
+// clang-format on
 
 static Value map1(Build *b, Scope *s, const Expr *e, Op op) {
     Value x = value_arg(b, s, e, 1);
@@ -133,14 +136,16 @@ static Value windowed(Build *b, Scope *s, const Expr *e, Op op) {
     if (p.kind == V_ABSENT) return p;
     Value which = full ? eval(b, s, full) : (Value){.kind = V_NONE};
     bool last = which.kind == V_ABSENT && str_is(which.text, "last");
-    if (!last && (which.kind != V_ABSENT || !str_is(which.text, "first"))) fail_at(LOC(e), "windowed needs full: first or full: last");
+    if (!last && (which.kind != V_ABSENT || !str_is(which.text, "first")))
+        fail_at(LOC(e), "windowed needs full: first or full: last");
     int64_t l = eval_size(b, s, e->arg[2], "the layer");
     if (p.kind == V_ARRAY) {
         p = scalar(b, s, p);
         return FLAG(p.num != 0);
     }
     double period = need_num(b, s, p, LOC(e->arg[1]), "a period or one flag a layer");
-    if (period < 1 || period != floor(period) || period > 1e9) fail_at(LOC(e->arg[1]), "a window pattern of period %.9g%s", period, from_key(b, p));
+    if (period < 1 || period != floor(period) || period > 1e9)
+        fail_at(LOC(e->arg[1]), "a window pattern of period %.9g%s; at least 1 was expected", period, from_key(b, p));
     int64_t n = (int64_t) period;
     if (b->synth) synth_layers(b, n + 1);
     return FLAG(last ? l % n < n - 1 : l % n != 0);
@@ -149,13 +154,15 @@ static Value windowed(Build *b, Scope *s, const Expr *e, Op op) {
 static Value attention(Build *b, Scope *s, const Expr *e, Op op) {
     static const char *const later[] = {"k", "v", "only", "alibi"};
     for (int i = 0; i < COUNT(later); i++)
-        if (named(e, later[i])) not_yet(LOC(named(e, later[i])), str_z(b->a, str_fmt(b->a, "attention's '%s:' is", later[i])));
+        if (named(e, later[i]))
+            not_yet(LOC(named(e, later[i])), str_z(b->a, str_fmt(b->a, "attention's '%s:' is", later[i])));
     const Expr *scale = named(e, "scale"), *cap = named(e, "softcap"), *sinks = named(e, "sinks");
     if (!scale) fail_at(LOC(e), "attention has no default for scale:; the usual one is 1/sqrt(hd)");
     NodeSpec spec = NODE(.op = op, .n_in = 2, .in = {node_arg(b, s, e, 1), node_arg(b, s, e, 2)}, .loc = LOC(e));
     spec.real[0] = eval_num(b, s, scale, "the scale");
     if (cap) spec.real[1] = eval_num(b, s, cap, "the cap");
-    if (!isfinite(spec.real[0]) || !(spec.real[1] >= 0)) fail_at(LOC(e), "scale %.9g, softcap %.9g: not numbers to compute with", spec.real[0], spec.real[1]);
+    if (!isfinite(spec.real[0]) || !(spec.real[1] >= 0))
+        fail_at(LOC(e), "scale %.9g, softcap %.9g: not numbers to compute with", spec.real[0], spec.real[1]);
     if (sinks) {
         Value v = eval(b, s, sinks);
         spec.in[spec.n_in++] = node_of(b, v, LOC(sinks));
@@ -170,7 +177,8 @@ static Value rope(Build *b, Scope *s, const Expr *e, Op op) {
 
 static Value rotate(Build *b, Scope *s, const Expr *e, RopeValue *r) {
     int x = node_arg(b, s, e, 1), angles = rope_angles(b, r, LOC(e));
-    return make(b, NODE(.op = OP_rope, .n_in = 2, .in = {x, angles}, .num = {r->rope.dims, r->rope.halves}, .loc = LOC(e)));
+    return make(
+        b, NODE(.op = OP_rope, .n_in = 2, .in = {x, angles}, .num = {r->rope.dims, r->rope.halves}, .loc = LOC(e)));
 }
 
 // The flat width of a value; the width of the last axis for dim(x[last]).
@@ -189,7 +197,8 @@ static Value dim(Build *b, Scope *s, const Expr *e, Op op) {
 
 static Value state_kind(Build *b, Scope *s, const Expr *e, Op op) {
     (void) b, (void) s, (void) op;
-    fail_at(LOC(e), "'%.*s' stands in a state's declaration: state NAME : %.*s(..)", FMT(e->arg[0]->name), FMT(e->arg[0]->name));
+    fail_at(LOC(e), "'%.*s' stands in a state's declaration: state NAME : %.*s(..)", FMT(e->arg[0]->name),
+        FMT(e->arg[0]->name));
 }
 
 static Shape heads_shape(Build *b, Scope *s, const Expr *e) {
@@ -208,11 +217,13 @@ StateDecl *state_bind(Build *b, Scope *s, const Stmt *d, int which) {
     if (str_is(kind, "tail") || str_is(kind, "cell")) not_yet(LOC(e), "states other than caches are");
     if (!str_is(kind, "cache")) fail_at(LOC(e), "a state is cache(..), tail(..) or cell(..)");
     StateDecl *st = NEW(b->a, StateDecl);
-    *st = (StateDecl){.decl = d, .name = d->name[which], .index = -1};
+    *st = (StateDecl){.decl = d, .name = d->name[which], .loc = loc, .index = -1};
+    *PUSH(b->a, b->state, b->n_state, b->cap_state) = st;
     const Expr *sees = named(e, "sees"), *hold[2] = {NULL, NULL};
     for (int i = 1, n = 0; i < e->n; i++) {
         if (str_is(e->label[i], "sees")) continue;
-        if (!e->label[i].n || n == 2) not_yet(LOC(e->arg[i]), "caches that hold other than two named parts, k and v, are");
+        if (!e->label[i].n || n == 2)
+            not_yet(LOC(e->arg[i]), "caches that hold other than two named parts, k and v, are");
         *(n == 0 ? &st->k_name : &st->v_name) = e->label[i];
         hold[n++] = e->arg[i];
     }
@@ -220,7 +231,8 @@ StateDecl *state_bind(Build *b, Scope *s, const Stmt *d, int which) {
     if (!sees) fail_at(LOC(e), "a cache has no default for sees:; it is past, window(n) or chunk(n)");
     st->k = heads_shape(b, s, hold[0]);
     st->v = heads_shape(b, s, hold[1]);
-    if (st->k.d[0] != st->v.d[0]) fail_at(LOC(e), "k has %lld heads and v %lld; they must agree", (long long) st->k.d[0], (long long) st->v.d[0]);
+    if (st->k.d[0] != st->v.d[0])
+        fail_at(LOC(e), "k has %lld heads and v %lld; they must agree", (long long) st->k.d[0], (long long) st->v.d[0]);
     Value v = eval(b, s, sees);
     if (v.kind != V_SEES) fail_at(LOC(sees), "sees: takes past, window(n) or chunk(n); this is %s", kind_show(v));
     st->sees = v.sees;
@@ -230,7 +242,8 @@ StateDecl *state_bind(Build *b, Scope *s, const Stmt *d, int which) {
 
 Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st) {
     if (st->index >= 0) fail_at(LOC(e), "'%.*s' is put to twice for one row", FMT(st->name));
-    if (e->n != 3) fail_at(LOC(e), "'%.*s' takes two values, %.*s and %.*s", FMT(st->name), FMT(st->k_name), FMT(st->v_name));
+    if (e->n != 3)
+        fail_at(LOC(e), "'%.*s' takes two values, %.*s and %.*s", FMT(st->name), FMT(st->k_name), FMT(st->v_name));
     int k = 1, v = 2;
     if (e->label[1].n || e->label[2].n) {
         k = str_eq(e->label[1], st->k_name) ? 1 : 2;
@@ -254,6 +267,7 @@ static Value later(Build *b, Scope *s, const Expr *e, Op op) {
     not_yet(LOC(e), str_z(b->a, str_fmt(b->a, "'%.*s' is", FMT(e->arg[0]->name))));
 }
 
+// clang-format off
 static const struct {
     const char *name;
     int min, max;       // arguments without a name
@@ -263,17 +277,21 @@ static const struct {
 } builtins[] = {
     {"min", 2, 2, "", minmax, OP_min}, {"max", 1, 2, "", minmax, OP_max},
     {"softcap", 2, 2, "", softcap, OP_softcap}, {"clamp", 3, 3, "", clamp, OP_clamp},
-    {"sum", 1, 1, " axis ", reduce, OP_sum}, {"mean", 1, 1, "", reduce, OP_mean}, {"softmax", 1, 1, "", reduce, OP_softmax},
-    {"rms_norm", 2, 3, "", norm, OP_rms_norm}, {"layer_norm", 2, 3, "", norm, OP_layer_norm}, {"l2_norm", 2, 2, "", norm, OP_l2_norm},
+    {"sum", 1, 1, " axis ", reduce, OP_sum},
+    {"mean", 1, 1, "", reduce, OP_mean}, {"softmax", 1, 1, "", reduce, OP_softmax},
+    {"rms_norm", 2, 3, "", norm, OP_rms_norm}, {"layer_norm", 2, 3, "", norm, OP_layer_norm},
+    {"l2_norm", 2, 2, "", norm, OP_l2_norm},
     {"attention", 2, 2, " scale softcap sinks k v only alibi ", attention, OP_attention},
     {"window", 1, 1, "", window, N_OP}, {"chunk", 1, 1, "", window, N_OP}, {"windowed", 2, 2, " full ", windowed, N_OP},
     {"rope", 0, 0, NULL, rope, N_OP}, {"dim", 1, 1, "", dim, N_OP},
-    {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP}, {"cell", 0, 99, NULL, state_kind, N_OP},
+    {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP},
+    {"cell", 0, 99, NULL, state_kind, N_OP},
     {"top", 0, 99, NULL, later, N_OP}, {"mix", 0, 99, NULL, later, N_OP}, {"only", 0, 99, NULL, later, N_OP},
     {"spread", 0, 99, NULL, later, N_OP}, {"join", 0, 99, NULL, later, N_OP}, {"conv", 0, 99, NULL, later, N_OP},
     {"recur", 0, 99, NULL, later, N_OP}, {"pick", 0, 99, NULL, later, N_OP}, {"pool", 0, 99, NULL, later, N_OP},
     {"around", 0, 99, NULL, later, N_OP},
 };
+// clang-format on
 
 // Functions of one value are the rows of ops.def.
 static Op map_op(Str name) {
@@ -294,11 +312,13 @@ bool is_builtin(Str name) {
 }
 
 Value call_builtin(Build *b, Scope *s, const Expr *e, Str name) {
-    int row = builtin_row(name), n = positional(e), min = row < 0 ? 1 : builtins[row].min, max = row < 0 ? 1 : builtins[row].max;
+    int row = builtin_row(name), n = positional(e), min = row < 0 ? 1 : builtins[row].min,
+        max = row < 0 ? 1 : builtins[row].max;
     const char *labels = row < 0 ? "" : builtins[row].labels;
     for (int i = 1; i < e->n && labels; i++) {
         const char *label = str_z(b->a, str_fmt(b->a, " %.*s ", FMT(e->label[i])));
-        if (e->label[i].n && !strstr(labels, label)) fail_at(LOC(e->arg[i]), "'%.*s' has no argument '%.*s'", FMT(name), FMT(e->label[i]));
+        if (e->label[i].n && !strstr(labels, label))
+            fail_at(LOC(e->arg[i]), "'%.*s' has no argument '%.*s'", FMT(name), FMT(e->label[i]));
     }
     if (n < min || n > max) {
         if (min == max) fail_at(LOC(e), "'%.*s' takes %d argument%s, not %d", FMT(name), min, min == 1 ? "" : "s", n);
@@ -318,7 +338,8 @@ Value call_value(Build *b, Scope *s, const Expr *e, Value f) {
     case V_TENSOR: return call_tensor(b, f.tensor, eval(b, s, only_argument(e, "a product")), LOC(e));
     case V_ROPE: only_argument(e, "a rotation"); return rotate(b, s, e, f.rope);
     case V_NONE: return eval(b, s, only_argument(e, "'none'"));
-    case V_ABSENT: fail_at(LOC(e), "'%.*s' is not a function: nothing of that name is declared or built in", FMT(f.text));
+    case V_ABSENT:
+        fail_at(LOC(e), "'%.*s' is not a function: nothing of that name is declared or built in", FMT(f.text));
     default: fail_at(LOC(e), "this is %s, not a function", kind_show(f));
     }
 }

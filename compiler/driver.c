@@ -120,7 +120,7 @@ Compilation compile_source(Arena *a, const char *model, const CompileOptions *op
                                   c.graph->name.p[0] != '-'
                               ? str_z(a, c.graph->name)
                               : "program";
-    c.source = emit_model(c.plan, &e, str_z(a, build_command(a, &c.tools, program)));
+    c.source = emit_model(c.plan, &e, str_z(a, build_command(a, &c.tools, c.plan->target, program)));
     if (dumps(opt, "source")) fwrite(c.source.p, 1, c.source.n, stdout), exit(0);
     return c;
 }
@@ -176,7 +176,7 @@ static void build_at(Compilation *c, const char *path, const CompileOptions *opt
     write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), c->source);
     write_runtime(dir);
     double t0 = now_seconds();
-    compile_program(a, &c->tools, dir);
+    compile_program(a, &c->tools, c->plan->target, dir);
     Str program = file_map(str_z(a, str_fmt(a, "%s/program", dir)));
     int lines = 0;
     for (size_t i = 0; i < c->source.n; i++) lines += c->source.p[i] == '\n';
@@ -195,7 +195,7 @@ Traced compile_for_verify(Arena *a, const char *model, const CompileOptions *opt
     const char *dir = temp_dir();
     write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), t.c.source);
     write_runtime(dir);
-    compile_traced(a, &t.c.tools, dir);
+    compile_traced(a, &t.c.tools, t.c.plan->target, dir);
     t.object = str_z(a, str_fmt(a, "%s/model.so", dir)), t.weights = str_z(a, str_fmt(a, "%s/weights", dir));
     FileOut *f = file_create(t.weights);
     pack_weights(t.c.plan, f);
@@ -226,7 +226,7 @@ void cmd_emit(const char *model, const char *dir, const CompileOptions *opt) {
     FileOut *f = file_create(weights);
     write_data(&c, f);
     file_commit(f, false);
-    note("%s: model.c, runtime/ and the weights; build in that folder with\n    %.*s", dir, FMT(build_command(a, &c.tools, "program")));
+    note("%s: model.c, runtime/ and the weights; build in that folder with\n    %.*s", dir, FMT(build_command(a, &c.tools, c.plan->target, "program")));
 }
 
 void cmd_explain(const char *model, const CompileOptions *opt) {

@@ -56,6 +56,7 @@ static void print_definition(Emit *e, int i) {
 static void emit_support(Emit *e) {
     Support s = {.folders = e->p->target->folders};
     heading(e, "arithmetic, formats and activations: the same for every model");
+    out(&e->o, "// This part was laid out in the templates, where names are shorter.\n// clang-format off\n\n");
     static const char *const always[] = {"half.h", "math.h", "row.h"};
     static const struct { // what row operators call
         Op op;
@@ -128,7 +129,8 @@ static void emit_angles(Emit *e) {
             out(&e->o, "        const float whole = %s, angle = %.*swhole * (1 - mix[i]) + whole * mix[i];\n", whole, FMT(scale));
         else if (scale.n && factors) out(&e->o, "        const float angle = %.*s(%s);\n", FMT(scale), whole);
         else out(&e->o, "        const float angle = %.*s%s;\n", FMT(scale), whole);
-        out(&e->o, "        cos_sin[2 * i] = (float) (cos(angle)%.*s);\n        cos_sin[2 * i + 1] = (float) (sin(angle)%.*s);\n    }\n}\n", FMT(size), FMT(size));
+        if (size.n) out(&e->o, "        cos_sin[2 * i] = (float) (cos(angle)%.*s);\n        cos_sin[2 * i + 1] = (float) (sin(angle)%.*s);\n    }\n}\n", FMT(size), FMT(size));
+        else out(&e->o, "        cos_sin[2 * i] = (float) cos(angle);\n        cos_sin[2 * i + 1] = (float) sin(angle);\n    }\n}\n");
     }
 }
 
@@ -200,7 +202,9 @@ typedef struct {
     Names names;
     Str *buffer;   // the local pointer of each buffer; "" when not declared
     Str *field;    // of each packed weight's place in the table
-    Out decl, body;
+    Str *decl, *note; // lines that declare pointers, and what stands behind them
+    int n_decl, cap_decl, n_note, cap_note;
+    Out body;
     bool weights, at, layer;
 } StageOut;
 
@@ -209,10 +213,10 @@ static Str buffer_name(StageOut *s, int b) {
     const Buffer *buf = &s->e->p->buffer[b];
     if (buf->logits) return s->buffer[b] = S("m->logits");
     Str name = s->buffer[b] = name_fresh(&s->names, buf->type == Q8 ? str_fmt(s->e->a, "%.*s_q8", FMT(buf->name)) : buf->name);
-    const char *type = buf->type == Q8 ? "uint8_t *" : "float *";
-    if (buf->type == Q8) out(&s->decl, "uint8_t *const %.*s = m->scratch + %llu;", FMT(name), (unsigned long long) buf->offset);
-    else out(&s->decl, "%sconst %.*s = (%s) (m->scratch + %llu);", type, FMT(name), type, (unsigned long long) buf->offset);
-    out(&s->decl, " // [%s][%lld]%s\n", buf->rate == RATE_OUT ? "outs" : "rows", (long long) buf->width, buf->type == Q8 ? ", 8 bits" : "");
+    const char *form = buf->type == Q8 ? "uint8_t *const %.*s = m->scratch + %llu;" : "float *const %.*s = (float *) (m->scratch + %llu);";
+    *PUSH(s->e->a, s->decl, s->n_decl, s->cap_decl) = str_fmt(s->e->a, form, FMT(name), (unsigned long long) buf->offset);
+    *PUSH(s->e->a, s->note, s->n_note, s->cap_note) =
+        str_fmt(s->e->a, "// [%s][%lld]%s", buf->rate == RATE_OUT ? "outs" : "rows", (long long) buf->width, buf->type == Q8 ? ", 8 bits" : "");
     return name;
 }
 
@@ -239,8 +243,7 @@ static Str call_args(StageOut *s, const KernelText *t) {
 static void step_rows(StageOut *s, int step, const Kernel *k, const KernelText *t, Str name) {
     const char *count = k->rate == RATE_OUT ? "m->outs" : "m->rows";
     Str args = call_args(s, t);
-    out(&s->body, "STEP(w, %d, %s, (%s + 3) / 4, p)\n", step, s->layer ? "l" : "0", count);
-    out(&s->body, "    for (int r = 4 * p; r < %s && r < 4 * p + 4; r++) %.*s(%.*s, r);\n", count, FMT(name), FMT(args));
+    out(&s->body, "ROWS(w, %d, %s, %s, r)\n    %.*s(%.*s, r);\n", step, s->layer ? "l" : "0", count, FMT(name), FMT(args));
 }
 
 static void step_matmul(StageOut *s, int step, const Kernel *k, const KernelText *t, Str name) {
@@ -292,8 +295,8 @@ static void emit_stage(Emit *e, int stage) {
         if (e->p->packed[stage][j] >= 0) s.field[e->p->packed[stage][j]] = field[k++];
     for (int j = 0; j < st->n_state; j++, k += 2)
         s.field[e->p->n_weight + 2 * e->p->state_of[stage][j]] = field[k], s.field[e->p->n_weight + 2 * e->p->state_of[stage][j] + 1] = field[k + 1];
-    s.decl = out_new(e->a), s.body = out_new(e->a);
-    s.decl.indent = s.body.indent = 1;
+    s.body = out_new(e->a);
+    s.body.indent = 1;
     for (int i = 0; i < e->p->n_step; i++) {
         if (e->p->step[i].stage != stage) continue;
         int ki = e->p->step[i].kernel;
@@ -305,7 +308,9 @@ static void emit_stage(Emit *e, int stage) {
     out(&e->o, "\nstatic void %.*s(const Model *m, Worker *w%s) {\n", FMT(e->stage_fn[stage]), st->layered ? ", int l" : "");
     if (s.at) out(&e->o, st->layered ? "    const struct %.*s *at = &%.*s[l];\n" : "    const struct %.*s *at = %.*s;\n", FMT(e->stage_table[stage]), FMT(e->stage_table[stage]));
     if (s.weights) out(&e->o, "    const uint8_t *const weights = m->weights;\n");
-    out_str(&e->o, out_text(&s.decl));
+    size_t widest = 0;
+    for (int i = 0; i < s.n_decl; i++) widest = s.decl[i].n > widest ? s.decl[i].n : widest;
+    for (int i = 0; i < s.n_decl; i++) out(&e->o, "    %-*.*s %.*s\n", (int) widest, FMT(s.decl[i]), FMT(s.note[i]));
     out_str(&e->o, out_text(&s.body));
     out(&e->o, "}\n");
 }
@@ -355,6 +360,35 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
     out_str(&e->o, opt->selftest);
 }
 
+// Lines of more than 120 columns are broken behind a comma or before an operator, outside of literals and comments; the rest goes on
+// one step further in.
+static Str wrapped(Arena *a, Str text) {
+    enum { COLUMNS = 120 };
+    Out o = out_new(a);
+    while (text.n) {
+        const char *nl = memchr(text.p, '\n', text.n);
+        size_t n = nl ? (size_t) (nl - text.p) : text.n, indent = strspn(text.p, " ");
+        Str line = {text.p, n};
+        text.p += nl ? n + 1 : n, text.n -= nl ? n + 1 : n;
+        for (bool first = true; line.n;) {
+            size_t room = COLUMNS - (first ? 0 : indent + 4), cut = 0;
+            bool quoted = false;
+            for (size_t i = 0; line.n > room && i < room; i++) {
+                if (line.p[i] == '"' && (i == 0 || line.p[i - 1] != '\\')) quoted = !quoted;
+                if (!quoted && line.p[i] == '/' && i + 1 < line.n && line.p[i + 1] == '/') break;
+                if (!quoted && line.p[i] == ' ' && i > indent && line.p[i - 1] == ',') cut = i;
+            }
+            if (!cut) cut = line.n;
+            if (!first) out(&o, "%*s", (int) indent + 4, "");
+            out(&o, "%.*s\n", (int) cut, line.p);
+            if (cut < line.n) cut++; // the space
+            line.p += cut, line.n -= cut, first = false;
+        }
+        if (!n) out(&o, "\n");
+    }
+    return out_text(&o);
+}
+
 Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
     Arena *a = p->graph->arena;
     Emit e = {.p = p, .g = p->graph, .a = a, .o = out_new(a), .names = {.arena = a}};
@@ -365,10 +399,14 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
     for (int i = 0; i < p->graph->n_stage; i++) e.stage_fn[i] = name_fresh(&e.names, p->graph->stage[i].name);
     out(&e.o, "// %.*s (%.*s), compiled by ggcc %s from %.*s.\n//\n// Build it with\n//     %s\n//\n", FMT(plain(a, p->graph->name)), FMT(plain(a, p->graph->arch)), GGCC_VERSION,
         FMT(plain(a, str(opt->source_name))), command);
-    out(&e.o, "// In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces that threads claim;\n"
-              "// a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in m->weights, keys and values in pages.\n");
+    out(&e.o, "// In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces\n"
+              "// that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in\n"
+              "// m->weights, keys and values in pages.\n");
     out(&e.o, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n#include \"model.h\"\n#include \"selftest.h\"\n", p->target->includes);
     emit_support(&e);
+    out(&e.o, "// clang-format on\n");
+    Out head = e.o;
+    e.o = out_new(a);
     print_kernels(&e);
     heading(&e, "kernels");
     emit_angles(&e);
@@ -381,5 +419,6 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
     for (int i = 0; i < p->graph->n_stage; i++) emit_stage(&e, i);
     emit_forward(&e);
     emit_info(&e, opt);
-    return out_text(&e.o);
+    out_str(&head, wrapped(a, out_text(&e.o)));
+    return out_text(&head);
 }

@@ -1,6 +1,6 @@
-// Expressions. In: a tree and the scope it stands in. Out: a value: a number, a shape, a rotation, or a node of the graph.
-// Absence is a value too: a missing key makes everything computed from it absent, `or` takes the first that is not, and
-// whoever needs a number from one that is says which key the file lacks.
+// Expressions. In: a tree and the scope it stands in. Out: a value: a number, a shape, a rotation, or a node of the
+// graph. Absence is a value too: a missing key makes everything computed from it absent, `or` takes the first that is
+// not, and whoever needs a number from one that is says which key the file lacks.
 #include "eval.h"
 
 #include <math.h>
@@ -16,13 +16,14 @@ _Noreturn void not_yet(Loc loc, const char *what) {
 // ---- showing ----
 
 const char *kind_show(Value v) {
-    static const char *const kinds[] = {"absent", "a number", "a flag", "a text", "an array", "none", "a function", "a rotation",
-                                        "a shape", "a visibility", "a tensor", "a state", "an input", "a value", "a record"};
+    static const char *const kinds[] = {"absent", "a number", "a flag", "a text", "an array", "none", "a function",
+        "a rotation", "a shape", "what a cache sees", "a tensor", "a state", "an input", "a value", "a record"};
     return kinds[v.kind];
 }
 
 const char *value_show(Build *b, Value v) {
-    if (v.kind == V_NUM) return str_z(b->a, str_fmt(b->a, v.num == floor(v.num) ? "%.15g" : "%.7g", v.num)); // most come from an f32
+    if (v.kind == V_NUM)
+        return str_z(b->a, str_fmt(b->a, v.num == floor(v.num) ? "%.15g" : "%.7g", v.num)); // most come from an f32
     if (v.kind == V_FLAG) return v.num != 0 ? "true" : "false";
     if (v.kind == V_TEXT) return str_z(b->a, str_fmt(b->a, "\"%s\"", str_show(b->a, v.text)));
     return kind_show(v);
@@ -68,7 +69,8 @@ static Layout record_axis(Build *b, Scope *s, const Expr *e) {
     Axis axis = {.n_part = e->n, .part = NEWN(b->a, Part, e->n)};
     for (int i = 0; i < e->n; i++) {
         axis.part[i] = (Part){e->label[i], eval_layout(b, s, e->arg[i])};
-        if (__builtin_add_overflow(axis.size, layout_size(axis.part[i].layout, LOC(e)), &axis.size)) fail_at(LOC(e), "this record is too large");
+        if (__builtin_add_overflow(axis.size, layout_size(axis.part[i].layout, LOC(e)), &axis.size))
+            fail_at(LOC(e), "this record is too large");
     }
     return one_axis(b, axis);
 }
@@ -91,19 +93,21 @@ Layout eval_layout(Build *b, Scope *s, const Expr *e) {
     Str text = span(e->src, e->pos, e->end);
     if (num != floor(num) || fabs(num) > WHOLE)
         fail_at(LOC(e), "'%.*s' is %.9g%s; a size must be a whole number below 2^53", FMT(text), num, from_key(b, v));
-    if (num < 1) fail_at(LOC(e), "'%.*s' is %.9g%s; the axis of a shape must be at least 1", FMT(text), num, from_key(b, v));
+    if (num < 1)
+        fail_at(LOC(e), "'%.*s' is %.9g%s; the axis of a shape must be at least 1", FMT(text), num, from_key(b, v));
     return one_axis(b, (Axis){.size = (int64_t) num});
 }
 
 // ---- numbers ----
 
 _Noreturn void no_value(Build *b, Scope *s, Value v) {
+    if (memchr(v.text.p, '.', v.text.n)) fail_at(v.loc, "the file has no key '%s'", str_show(b->a, v.key));
     for (Scope *at = s; at; at = at->parent)
         for (int i = 0; i < at->n; i++)
-            if (v.text.n > 2 && !memchr(v.text.p, '.', v.text.n) && edit_distance(at->bind[i]->name, v.text) <= 1 + (v.text.n > 5))
-                fail_at(v.loc, "'%.*s' is not declared, and the file has no key '%s'; did you mean '%.*s'?", FMT(v.text),
-                        str_show(b->a, v.key), FMT(at->bind[i]->name));
-    fail_at(v.loc, "the file has no key '%s', and nothing of that name is declared", str_show(b->a, v.key));
+            if (v.text.n > 2 && edit_distance(at->bind[i]->name, v.text) <= 1 + (v.text.n > 3))
+                fail_at(v.loc, "'%.*s' is not declared, and the file has no key '%s'; did you mean '%.*s'?",
+                    FMT(v.text), str_show(b->a, v.key), FMT(at->bind[i]->name));
+    fail_at(v.loc, "'%.*s' is not declared, and the file has no key '%s'", FMT(v.text), str_show(b->a, v.key));
 }
 
 // Array keys: one entry for each layer where NAME[l] is being evaluated, elsewhere all must be the same.
@@ -112,20 +116,25 @@ static Value array_element(Build *b, Scope *s, Value v) {
     int64_t l = -1;
     for (Scope *at = s; at && l < 0; at = at->parent) l = at->index_l;
     const char *key = str_show(b->a, v.key);
-    if (a->elem == GGUF_STR || a->elem == GGUF_ARR) fail_at(v.loc, "key '%s' is an array of %s; numbers were expected", key, gguf_kind_name(a->elem));
+    if (a->elem == GGUF_STR || a->elem == GGUF_ARR)
+        fail_at(v.loc, "key '%s' is an array of %s; numbers were expected", key, gguf_kind_name(a->elem));
     double first = 0, x = 0;
     if (a->n == 0) fail_at(v.loc, "key '%s' is an empty array", key);
     if (l >= 0) {
         if (a->n < (uint64_t) b->n_layer)
-            fail_at(v.loc, "key '%s' has %llu entries; one for each of %lld layers was expected", key, (unsigned long long) a->n, (long long) b->n_layer);
+            fail_at(v.loc, "key '%s' has %llu entries; one for each of %lld layers was expected", key,
+                (unsigned long long) a->n, (long long) b->n_layer);
         if (!gguf_real(a, (uint64_t) l, &x)) fail_at(v.loc, "key '%s', entry %lld is not a number", key, (long long) l);
     } else {
         for (uint64_t i = 0; i < a->n; i++) {
-            if (!gguf_real(a, i, &x)) fail_at(v.loc, "key '%s', entry %llu is not a number", key, (unsigned long long) i);
+            if (!gguf_real(a, i, &x))
+                fail_at(v.loc, "key '%s', entry %llu is not a number", key, (unsigned long long) i);
             if (i == 0) first = x;
             if (x != first)
-                fail_at(v.loc, "key '%s' is an array with different entries (%.9g, .. %.9g, ..), but is read as one number; NAME[l] reads one for each layer",
-                        key, first, x);
+                fail_at(v.loc,
+                    "key '%s' is an array with different entries (%.9g, .. %.9g, ..), but is read as one number; "
+                    "NAME[l] reads one for each layer",
+                    key, first, x);
         }
     }
     Value r = a->elem == GGUF_BOOL ? FLAG(x != 0) : NUM(x);
@@ -172,7 +181,8 @@ static bool truth(Build *b, Scope *s, Value v, Loc loc) {
     }
     if (v.kind == V_INPUT) return false;
     if (v.kind == V_FLAG || (v.kind == V_NUM && (v.num == 0 || v.num == 1))) return v.num != 0;
-    if (is_run_time(v)) fail_at(loc, "this is decided when building, so it cannot depend on %s of the run", kind_show(v));
+    if (is_run_time(v))
+        fail_at(loc, "this is decided when building, so it cannot depend on %s of the run", kind_show(v));
     fail_at(loc, "a flag was expected, found %s%s", value_show(b, v), from_key(b, v));
 }
 
@@ -263,7 +273,8 @@ static Value compare(Build *b, Scope *s, const Expr *e, Value x, Value y) {
         if (y.kind == V_ABSENT && !text) return y;
     }
     if (e->op == T_EQ || e->op == T_NE) return FLAG(same(b, x, y, LOC(e)) == (e->op == T_EQ));
-    if (x.kind != V_NUM || y.kind != V_NUM) fail_at(LOC(e), "numbers are compared here, not %s and %s", kind_show(x), kind_show(y));
+    if (x.kind != V_NUM || y.kind != V_NUM)
+        fail_at(LOC(e), "numbers are compared here, not %s and %s", kind_show(x), kind_show(y));
     double p = x.num, q = y.num;
     return FLAG(e->op == '<' ? p < q : e->op == '>' ? p > q : e->op == T_LE ? p <= q : p >= q);
 }
@@ -283,7 +294,11 @@ static Value fold(Build *b, const Expr *e, Value x, Value y) {
         Str text = span(e->src, e->pos, e->end);
         fail_at(LOC(e), "'%.*s' divides by zero%s", FMT(text), from_key(b, y));
     }
-    Value r = NUM(e->op == '+' ? p + q : e->op == '-' ? p - q : e->op == '*' ? p * q : e->op == '/' ? p / q : fmod(p, q));
+    Value r = NUM(e->op == '+' ? p + q
+            : e->op == '-'     ? p - q
+            : e->op == '*'     ? p * q
+            : e->op == '/'     ? p / q
+                               : fmod(p, q));
     r.varies = x.varies || y.varies;
     return r;
 }
@@ -298,7 +313,8 @@ static Value eval_binary(Build *b, Scope *s, const Expr *e) {
         return FLAG(eval_flag(b, s, e->arg[1]));
     }
     Value y = eval(b, s, e->arg[1]);
-    if (e->op == T_EQ || e->op == T_NE || e->op == '<' || e->op == '>' || e->op == T_LE || e->op == T_GE) return compare(b, s, e, x, y);
+    if (e->op == T_EQ || e->op == T_NE || e->op == '<' || e->op == '>' || e->op == T_LE || e->op == T_GE)
+        return compare(b, s, e, x, y);
     x = scalar(b, s, x), y = scalar(b, s, y);
     if (is_run_time(x) || is_run_time(y)) {
         if (x.kind == V_ABSENT) no_value(b, s, x);
@@ -343,7 +359,8 @@ static Value eval_match(Build *b, Scope *s, const Expr *e) {
         out(&cases, "%s%.*s", i > 1 ? ", " : "", FMT(text));
     }
     Str cases_text = out_text(&cases), what = span(e->src, e->arg[0]->pos, e->arg[0]->end);
-    fail_at(LOC(e->arg[0]), "'%.*s' is %s%s; this description knows %.*s", FMT(what), value_show(b, x), from_key(b, x), FMT(cases_text));
+    fail_at(LOC(e->arg[0]), "'%.*s' is %s%s; this description knows %.*s", FMT(what), value_show(b, x), from_key(b, x),
+        FMT(cases_text));
 }
 
 static Value eval_record(Build *b, Scope *s, const Expr *e) {
@@ -364,7 +381,8 @@ static Value eval_index(Build *b, Scope *s, const Expr *e) {
     Binding *bind = base->kind == E_NAME ? scope_find(s, base->name, &owner) : NULL;
     bool by_layer = bind && bind->decl && bind->decl->by_layer;
     if (!by_layer) return index_value(b, s, e, eval(b, s, base));
-    if (e->kind == E_SLICE) fail_at(LOC(e), "'%.*s' is one value for each layer; it is asked for one at a time", FMT(base->name));
+    if (e->kind == E_SLICE)
+        fail_at(LOC(e), "'%.*s' is one value for each layer; it is asked for one at a time", FMT(base->name));
     return binding_at(b, owner, bind, eval_size(b, s, e->arg[1], "the layer"), LOC(e));
 }
 
@@ -385,12 +403,15 @@ Value eval(Build *b, Scope *s, const Expr *e) {
     if (++b->steps > MAX_STEPS) fail_at(LOC(e), "the description does not come to an end (%d steps)", MAX_STEPS);
     switch (e->kind) {
     case E_NUM: return NUM(e->num);
-    case E_STR: return memchr(e->name.p, '.', e->name.n) ? key_absolute(b, e->name, LOC(e)) : (Value){.kind = V_TEXT, .text = e->name};
+    case E_STR:
+        return memchr(e->name.p, '.', e->name.n) ? key_absolute(b, e->name, LOC(e))
+                                                 : (Value){.kind = V_TEXT, .text = e->name};
     case E_NAME: return eval_name(b, s, e);
     case E_LIST: return (Value){.kind = V_LAYOUT, .layout = eval_layout(b, s, e)};
     case E_RECORD: return eval_record(b, s, e);
     case E_CALL: return eval_call(b, s, e);
-    case E_INDEX: case E_SLICE: return eval_index(b, s, e);
+    case E_INDEX:
+    case E_SLICE: return eval_index(b, s, e);
     case E_PART: return take_part(b, eval(b, s, e->arg[0]), e->name, LOC(e));
     case E_UNARY: return eval_unary(b, s, e);
     case E_BINARY: return eval_binary(b, s, e);

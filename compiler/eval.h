@@ -18,17 +18,17 @@
 typedef struct Axis Axis;
 typedef struct {
     int n;
-    Axis *axis;       // outer to inner
+    Axis *axis; // outer to inner
 } Layout;
 typedef struct {
     Str name;
     Layout layout;
 } Part;
 struct Axis {
-    int64_t size;     // 0: a fresh name that nothing has bound yet
+    int64_t size; // 0: a fresh name that nothing has bound yet
     Str fresh;
-    int n_part;       // 0: plain
-    Part *part;       // in order, behind each other
+    int n_part; // 0: plain
+    Part *part; // in order, behind each other
 };
 int64_t layout_size(Layout l, Loc loc);
 Shape layout_shape(Layout l, Loc loc);
@@ -41,24 +41,30 @@ typedef struct RopeValue RopeValue;
 typedef struct Function Function;
 
 typedef enum {
-    V_ABSENT,   // a key that the file does not have, or a word that nothing declares
-    V_NUM, V_FLAG, V_TEXT,
-    V_ARRAY,    // a key with an array: one for each layer, or constant
-    V_NONE,     // nothing (no rotation, no value yet)
-    V_FN,       // a def or a built-in
-    V_ROPE, V_LAYOUT, V_SEES, V_TENSOR, V_STATE,
-    V_INPUT,    // an input that this program does not have
-    V_NODE,     // a run-time value
-    V_RECORD,   // run-time values by name, not behind each other in memory
+    V_ABSENT, // a key that the file does not have, or a word that nothing declares
+    V_NUM,
+    V_FLAG,
+    V_TEXT,
+    V_ARRAY, // a key with an array: one for each layer, or constant
+    V_NONE,  // nothing (no rotation, no value yet)
+    V_FN,    // a def or a built-in
+    V_ROPE,
+    V_LAYOUT,
+    V_SEES,
+    V_TENSOR,
+    V_STATE,
+    V_INPUT,  // an input that this program does not have
+    V_NODE,   // a run-time value
+    V_RECORD, // run-time values by name, not behind each other in memory
 } ValueKind;
 
 struct Value {
     ValueKind kind;
-    bool varies;            // NUM: differs by layer, so at run time it is a parameter of the stage
-    double num;             // NUM, FLAG; SEES: its n
-    Str text;               // TEXT, ABSENT (the name), FN (of a built-in)
-    Str key;                // the key it was read from, whole, for messages; ABSENT: that was looked for
-    Loc loc;                // ABSENT, ARRAY: where it was read
+    bool varies; // NUM: differs by layer, so at run time it is a parameter of the stage
+    double num;  // NUM, FLAG; SEES: its n
+    Str text;    // TEXT, ABSENT (the name), FN (of a built-in)
+    Str key;     // the key it was read from, whole, for messages; ABSENT: that was looked for
+    Loc loc;     // ABSENT, ARRAY: where it was read
     union {
         const GgufValue *array;
         const Function *fn; // FN: a def; NULL: the built-in `text`
@@ -67,8 +73,16 @@ struct Value {
         Sees sees;
         Tensor *tensor;
         StateDecl *state;
-        struct { int node, stage; const Axis *record; } at;            // NODE: the parts of its last axis, or NULL
-        struct { int n; const Str *name; Value *value; bool flat; } list; // RECORD; flat: each part is all its axes in a row
+        struct {
+            int node, stage;
+            const Axis *record;
+        } at; // NODE: the parts of its last axis, or NULL
+        struct {
+            int n;
+            const Str *name;
+            Value *value;
+            bool flat;
+        } list; // RECORD; flat: each part is all its axes in a row
     };
 };
 #define NUM(x) ((Value){.kind = V_NUM, .num = (x)})
@@ -78,24 +92,23 @@ struct Value {
 typedef struct Scope Scope;
 typedef struct {
     Str name;
-    const Stmt *decl;       // declared: evaluated when first asked for; NULL: assigned
-    int which;              // decl->name[which]; -1: a fresh size in its shape
+    const Stmt *decl; // declared: evaluated when first asked for; NULL: assigned
+    int which;        // decl->name[which]; -1: a fresh size in its shape
     enum { NOT_YET, IN_PROGRESS, DONE } progress;
     Value value;
-    Value *layer_value;     // NAME[l]: [n_layer], ABSENT until asked for
+    Value *layer_value; // NAME[l]: [n_layer], ABSENT until asked for
 } Binding;
 struct Scope {
     Scope *parent;
     Binding **bind;
     int n, cap;
-    Str prefix;             // of tensors declared here: "blk.3."
-    int64_t layer;          // -1: not in a layer
-    int64_t index_l;        // the l of the NAME[l] that is being evaluated, or -1
-    const Stmt *tensors_of; // the def or layer whose names these are, for messages
+    Str prefix;      // of tensors declared here: "blk.3."
+    int64_t layer;   // -1: not in a layer
+    int64_t index_l; // the l of the NAME[l] that is being evaluated, or -1
 };
 struct Function {
     const Stmt *stmt;
-    Scope *scope;           // where it was defined: what its body sees
+    Scope *scope; // where it was defined: what its body sees
 };
 
 // A declared tensor, bound to the file.
@@ -103,11 +116,14 @@ enum { MAX_SOURCE = 16 };
 struct Tensor {
     const Stmt *decl;
     Loc loc;
-    Str name;               // as in the file, without prefix
+    Str name; // as in the file, without prefix
     bool present, used;
-    Layout in, out;         // data: `out` alone
-    int n_source;           // 1, or one for each part of the record `out`
-    struct { Str name; int tensor, bias; } source[MAX_SOURCE]; // indices into the file's tensors; bias: or -1
+    Layout in, out; // data: `out` alone
+    int n_source;   // 1, or one for each part of the record `out`
+    struct {
+        Str name;
+        int tensor, bias;
+    } source[MAX_SOURCE]; // indices into the file's tensors; bias: or -1
 };
 struct StateDecl {
     const Stmt *decl;
@@ -115,13 +131,14 @@ struct StateDecl {
     Shape k, v;
     Sees sees;
     int64_t n;
-    int index;              // in the stage, -1 until written
+    Loc loc;
+    int index; // in the stage, -1 until written
 };
 struct RopeValue {
     Rope rope;
-    Tensor *factors;        // or NULL
-    double covers;          // positions that its scaling was made for, 0: no scaling
-    int index, node;        // in graph.rope and, its angles, in the first stage; -1 until used
+    Tensor *factors; // or NULL
+    double covers;   // positions that its scaling was made for, 0: no scaling
+    int index, node; // in graph.rope and, its angles, in the first stage; -1 until used
 };
 
 // ---- the evaluation of one description for one file ----
@@ -133,22 +150,26 @@ typedef struct {
     const Spec *spec;
     const BuildOptions *opt;
     Str arch;
-    Synth *synth;           // it answers when the file (which it is making) has no key or tensor; else NULL
+    Synth *synth;                    // it answers when the file (which it is making) has no key or tensor; else NULL
     uint8_t *key_used, *tensor_used; // [n_key], [n_tensor]
     Scope *file, *library;
-    int64_t n_layer;        // 0 until known
+    int64_t n_layer;                 // 0 until known
     int64_t context, trained, vocab; // 0 until asked for
-    int stage;              // that nodes are added to; -1: none
+    int stage;                       // that nodes are added to; -1: none
     RopeValue **rope;
     int n_rope, cap_rope;
-    Tensor **tensor;        // every declaration reached
+    Tensor **tensor; // every declaration reached
     int n_tensor, cap_tensor;
-    struct { int node, global; } exported[64]; // values of the first stage that others read
+    StateDecl **state;
+    int n_state, cap_state;
+    struct {
+        int node, global;
+    } exported[64]; // values of the first stage that others read
     int n_exported;
-    int depth, in_or;       // calls in calls; alternatives that may be absent
+    int depth, in_or; // calls in calls; alternatives that may be absent
     long steps;
-    const Stmt *deciding;   // the size, real or flag being evaluated
-    Str chosen, reason;     // the alternative taken last, and its comment if it is a default
+    const Stmt *deciding; // the size, real or flag being evaluated
+    Str chosen, reason;   // the alternative taken last, and its comment if it is a default
 } Build;
 
 // eval.c
@@ -171,13 +192,13 @@ void scope_bind(Build *b, Scope *s, Str name, Value v);
 void scope_declare(Build *b, Scope *s, const Block *block);
 Value binding_value(Build *b, Scope *owner, Binding *bind, Loc loc);
 Value binding_at(Build *b, Scope *owner, Binding *bind, int64_t l, Loc loc);
-void reach(Build *b, Scope *s, const Stmt *decl); // what a declaration demands of the file
+void reach(Build *b, Scope *s, const Stmt *decl);                    // what a declaration demands of the file
 bool execute(Build *b, Scope *s, const Block *block, Value *result); // true: it returned
 Value call_def(Build *b, Scope *s, const Expr *e, const Function *f);
 Str paste(Build *b, Scope *s, Str name, Loc loc); // $tag replaced
 
 // keys.c
-Value key_value(Build *b, Str name, Loc loc);     // without the architecture's prefix
+Value key_value(Build *b, Str name, Loc loc); // without the architecture's prefix
 Value key_absolute(Build *b, Str key, Loc loc);
 int key_find(const Build *b, Str key);
 Str key_full(const Build *b, Str name);
@@ -204,7 +225,7 @@ void context_check(Build *b);
 // ops.c
 bool is_run_time(Value v);
 Value make(Build *b, NodeSpec spec);
-int node_of(Build *b, Value v, Loc loc);          // in the present stage
+int node_of(Build *b, Value v, Loc loc); // in the present stage
 Value arithmetic(Build *b, int op, Value x, Value y, Loc loc);
 Value call_value(Build *b, Scope *s, const Expr *e, Value callee);
 Value call_tensor(Build *b, Tensor *t, Value x, Loc loc);
@@ -223,7 +244,7 @@ Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st);
 int import_node(Build *b, int stage, int node, Loc loc);
 void run_layers(Build *b, Scope *model, const Stmt *stmt);
 
-void evaluate(Build *b);                         // all of the description, but the closure of the file's names
+void evaluate(Build *b); // all of the description, but the closure of the file's names
 
 // synth.c
 void synth_layers(Build *b, int64_t at_least);   // fewer would not show every kind

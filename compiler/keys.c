@@ -1,5 +1,5 @@
-// The file's keys, as a description sees them: read without the architecture's prefix, expected to be neutral, ignored with a
-// reason, and none left over. Also the built-in names, since vocab and context come from keys.
+// The file's keys, as a description sees them: read without the architecture's prefix, expected to be neutral, ignored
+// with a reason, and none left over. Also the built-in names, since vocab and context come from keys.
 #include "eval.h"
 
 #include <string.h>
@@ -76,21 +76,27 @@ void key_expect(Build *b, Scope *s, const Stmt *st) {
     Value have = scalar(b, s, gguf_value(key, &b->gguf->key[i].v, loc));
     bool equal = have.kind == want.kind && (have.kind == V_TEXT ? str_eq(have.text, want.text) : have.num == want.num);
     if (equal) return;
-    const char *shown = value_show(b, have);
     Str text = span(st->src, st->expr->pos, st->expr->end);
-    fail_at(loc, "key '%s' is %s; this description covers only %.*s (%s here)", str_show(b->a, key), shown, FMT(text), value_show(b, want));
+    const char *wanted = value_show(b, want);
+    const char *here = str_is(text, wanted) ? "" : str_z(b->a, str_fmt(b->a, ", %s here", wanted));
+    fail_at(loc, "key '%s' is %s; this description covers only %.*s%s", str_show(b->a, key), value_show(b, have),
+        FMT(text), here);
 }
 
 // ---- built-in names ----
 
 static int64_t vocab_size(Build *b, Loc loc) {
     int tokens = key_find(b, S("tokenizer.ggml.tokens"));
-    if (tokens >= 0 && b->gguf->key[tokens].v.kind == GGUF_ARR && b->gguf->key[tokens].v.n > 0) return (int64_t) b->gguf->key[tokens].v.n;
+    if (tokens >= 0 && b->gguf->key[tokens].v.kind == GGUF_ARR && b->gguf->key[tokens].v.n > 0)
+        return (int64_t) b->gguf->key[tokens].v.n;
     Value v = key_value(b, S("vocab_size"), loc);
     if (v.kind == V_ABSENT && b->synth) v = scalar(b, b->file, v);
-    if (v.kind == V_ABSENT) fail_at(loc, "the size of the vocabulary is not known: the file has neither 'tokenizer.ggml.tokens' nor '%s'", str_show(b->a, v.key));
+    if (v.kind == V_ABSENT)
+        fail_at(loc, "the size of the vocabulary is not known: the file has neither 'tokenizer.ggml.tokens' nor '%s'",
+            str_show(b->a, v.key));
     double n = need_num(b, b->file, v, loc, "a size");
-    if (!(n >= 1 && n < 2147483648.0) || n != (double) (int64_t) n) fail_at(loc, "key '%s' is %.9g; a vocabulary has 1 to 2^31 tokens", str_show(b->a, v.key), n);
+    if (!(n >= 1 && n < 2147483648.0) || n != (double) (int64_t) n)
+        fail_at(loc, "key '%s' is %.9g; a vocabulary has 1 to 2^31 tokens", str_show(b->a, v.key), n);
     return (int64_t) n;
 }
 
@@ -107,7 +113,8 @@ Value builtin_value(Build *b, Str name, Loc loc, bool *found) {
     if (str_is(name, "none")) return (Value){.kind = V_NONE};
     if (str_is(name, "true") || str_is(name, "false")) return FLAG(str_is(name, "true"));
     if (str_is(name, "token") || str_is(name, "position")) {
-        if (b->stage < 0) fail_at(loc, "'%.*s' is a value of the run; here everything is known when building", FMT(name));
+        if (b->stage < 0)
+            fail_at(loc, "'%.*s' is a value of the run; here everything is known when building", FMT(name));
         return make(b, NODE(.op = str_is(name, "token") ? OP_token : OP_position, .name = name, .loc = loc));
     }
     *found = false;
@@ -117,14 +124,16 @@ Value builtin_value(Build *b, Str name, Loc loc, bool *found) {
 // ---- none left over ----
 
 static bool exempt(Str key) {
-    return str_starts(key, "general.") || str_starts(key, "tokenizer.") || str_starts(key, "split.") || str_starts(key, "quantize.");
+    return str_starts(key, "general.") || str_starts(key, "tokenizer.") || str_starts(key, "split.") ||
+        str_starts(key, "quantize.");
 }
 
 void keys_check(Build *b) {
     for (const char *const *p = b->opt->ignore_key; p && *p; p++) {
         int i = key_find(b, str(*p));
         if (i < 0) fail("--ignore-key %s: %s has no such key", *p, b->gguf->path);
-        if (b->key_used[i]) fail("--ignore-key %s: the description uses this key, so ignoring it would change nothing", *p);
+        if (b->key_used[i])
+            fail("--ignore-key %s: the description uses this key, so ignoring it would change nothing", *p);
         b->key_used[i] = 1;
         ignored(b, b->gguf->key[i].key, S("--ignore-key"));
     }
@@ -147,5 +156,5 @@ void keys_check(Build *b) {
     const char *line = own ? shown + prefix.n : str_z(b->a, str_fmt(b->a, "\"%s\"", shown));
     fail("%s: %d key%s that %s neither reads, expects nor ignores: %.*s%s\n"
          "  if it cannot change the result, say so in %s with 'ignore %s  # why', or pass --ignore-key %s",
-         b->gguf->path, left, left > 1 ? "s" : "", file, FMT(list), left > 4 ? ", .." : "", file, line, shown);
+        b->gguf->path, left, left > 1 ? "s" : "", file, FMT(list), left > 4 ? ", .." : "", file, line, shown);
 }

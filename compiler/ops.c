@@ -1,5 +1,5 @@
-// Run-time values: making nodes, weights as operands, products, named parts, views. In: evaluated operands. Out: nodes of the
-// present stage, with neutral operations left out.
+// Run-time values: making nodes, weights as operands, products, named parts, views. In: evaluated operands. Out: nodes
+// of the present stage, with neutral operations left out.
 #include "eval.h"
 
 #include <string.h>
@@ -17,7 +17,8 @@ Value make(Build *b, NodeSpec spec) {
     if (class == CLASS_SOURCE) // the same source twice is one node
         for (int i = 0; i < st->n_node; i++) {
             const Node *n = &st->node[i];
-            bool same = n->op == spec.op && n->weight == spec.weight && n->real[0] == spec.real[0] && n->num[0] == spec.num[0];
+            bool same =
+                n->op == spec.op && n->weight == spec.weight && n->real[0] == spec.real[0] && n->num[0] == spec.num[0];
             if (same) return (Value){.kind = V_NODE, .at = {i, b->stage, NULL}};
         }
     if (st->n_node >= MAX_NODES) fail_at(spec.loc, "one layer has more than %d operations", MAX_NODES);
@@ -42,8 +43,11 @@ static const Axis *last_record(Layout l) {
 }
 
 static Value tensor_data(Build *b, Tensor *t, Loc loc) {
-    if (!t->present) fail_at(loc, "tensor '%.*s' is optional and the file does not have it; use it inside an 'if' on it", FMT(t->name));
-    if (t->decl->in) fail_at(loc, "'%.*s' is a product; it is called with its input, %.*s(..)", FMT(t->name), FMT(t->name));
+    if (!t->present)
+        fail_at(
+            loc, "tensor '%.*s' is optional and the file does not have it; use it inside an 'if' on it", FMT(t->name));
+    if (t->decl->in)
+        fail_at(loc, "'%.*s' is a product; it is called with its input, %.*s(..)", FMT(t->name), FMT(t->name));
     if (t->n_source != 1) not_yet(loc, "data from several tensors is");
     t->used = true;
     int w = weight_of(b, t, 0, false);
@@ -89,7 +93,9 @@ static Value to_node(Build *b, Value v, Loc loc) {
     switch (v.kind) {
     case V_TENSOR: return tensor_data(b, v.tensor, loc);
     case V_RECORD: return join_record(b, v, loc);
-    case V_NUM: return v.varies && b->stage > 0 ? make_param(b, v.num, loc) : make(b, NODE(.op = OP_const, .real = {v.num}, .loc = loc));
+    case V_NUM:
+        return v.varies && b->stage > 0 ? make_param(b, v.num, loc)
+                                        : make(b, NODE(.op = OP_const, .real = {v.num}, .loc = loc));
     case V_NONE: fail_at(loc, "this is 'none' here: nothing gave it a value yet");
     case V_INPUT: fail_at(loc, "this program has no input '%.*s', and no 'or' says what to take instead", FMT(v.text));
     case V_NODE: break;
@@ -119,7 +125,8 @@ static bool is_num(Value v, double x) {
 }
 
 Value arithmetic(Build *b, int op, Value x, Value y, Loc loc) {
-    bool sum = op == '+' || op == '-', neutral_y = is_num(y, sum ? 0 : 1), neutral_x = is_num(x, op == '+' ? 0 : 1) && (op == '+' || op == '*');
+    bool sum = op == '+' || op == '-', neutral_y = is_num(y, sum ? 0 : 1),
+         neutral_x = is_num(x, op == '+' ? 0 : 1) && (op == '+' || op == '*');
     if (neutral_y) return to_node(b, x, loc);
     if (neutral_x) return to_node(b, y, loc);
     Value p = to_node(b, x, loc), q = to_node(b, y, loc);
@@ -134,7 +141,8 @@ Value arithmetic(Build *b, int op, Value x, Value y, Loc loc) {
 
 static Value product(Build *b, Tensor *t, int source, Layout out, Value x, Loc loc) {
     int w = weight_of(b, t, source, true);
-    Value v = make(b, NODE(.op = OP_matmul, .n_in = 1, .in = {x.at.node}, .weight = w, .shape = layout_shape(out, loc), .loc = loc));
+    Value v = make(b,
+        NODE(.op = OP_matmul, .n_in = 1, .in = {x.at.node}, .weight = w, .shape = layout_shape(out, loc), .loc = loc));
     if (t->source[source].bias >= 0) {
         int bias = bias_of(b, t, source);
         Str name = b->g->stage[b->stage].weight[bias].name;
@@ -146,13 +154,16 @@ static Value product(Build *b, Tensor *t, int source, Layout out, Value x, Loc l
 }
 
 Value call_tensor(Build *b, Tensor *t, Value x, Loc loc) {
-    if (!t->present) fail_at(loc, "tensor '%.*s' is optional and the file does not have it; call it inside an 'if' on it", FMT(t->name));
+    if (!t->present)
+        fail_at(
+            loc, "tensor '%.*s' is optional and the file does not have it; call it inside an 'if' on it", FMT(t->name));
     if (!t->decl->in) fail_at(loc, "'%.*s' is data, not a product; a product is declared 'a -> b'", FMT(t->name));
     t->used = true;
     x = to_node(b, x, loc);
     int64_t in = layout_size(t->in, loc), have = shape_size(node_at(b, x)->shape);
     if (in != have)
-        fail_at(loc, "'%.*s' takes %lld numbers, but its input here is %s", FMT(t->name), (long long) in, shape_show(b->a, node_at(b, x)->shape));
+        fail_at(loc, "'%.*s' takes %lld numbers, but its input here is %s", FMT(t->name), (long long) in,
+            shape_show(b->a, node_at(b, x)->shape));
     if (t->n_source == 1) return product(b, t, 0, t->out, x, loc);
     const Axis *record = &t->out.axis[0];
     Str *name = NEWN(b->a, Str, t->n_source);
@@ -191,7 +202,8 @@ static Value node_part(Build *b, Value v, Str part, Loc loc) {
         if (str_eq(names[i], part)) {
             int axis = shape.n - 1;
             shape.d[axis] = size;
-            Value r = make(b, NODE(.op = OP_slice, .n_in = 1, .in = {v.at.node}, .num = {axis, from}, .shape = shape, .loc = loc));
+            Value r = make(
+                b, NODE(.op = OP_slice, .n_in = 1, .in = {v.at.node}, .num = {axis, from}, .shape = shape, .loc = loc));
             Shape inner = layout_shape(l, loc);
             if (axis + inner.n > MAX_DIM) fail_at(loc, "a value has at most %d axes", MAX_DIM);
             for (int j = 0; j < inner.n; j++) shape.d[axis + j] = inner.d[j];
@@ -219,7 +231,9 @@ Value take_part(Build *b, Value v, Str part, Loc loc) {
 Value view_as(Build *b, Value v, Layout l, Loc loc) {
     v = to_node(b, v, loc);
     int64_t want = layout_size(l, loc), have = shape_size(node_at(b, v)->shape);
-    if (want != have) fail_at(loc, "a value of shape %s cannot be seen as %lld numbers", shape_show(b->a, node_at(b, v)->shape), (long long) want);
+    if (want != have)
+        fail_at(loc, "a value of shape %s cannot be seen as %lld numbers", shape_show(b->a, node_at(b, v)->shape),
+            (long long) want);
     Value r = reshaped(b, v, layout_shape(l, loc), loc);
     r.at.record = last_record(l);
     return r;
@@ -227,12 +241,16 @@ Value view_as(Build *b, Value v, Layout l, Loc loc) {
 
 // T[id]: a row of a table.
 static Value table_row(Build *b, Tensor *t, Value id, Loc loc) {
-    if (!t->present) fail_at(loc, "tensor '%.*s' is optional and the file does not have it; use it inside an 'if' on it", FMT(t->name));
-    if (t->decl->in || t->decl->out->n < 2) fail_at(loc, "'%.*s' is not a table; a table is declared 'rows, width'", FMT(t->name));
+    if (!t->present)
+        fail_at(
+            loc, "tensor '%.*s' is optional and the file does not have it; use it inside an 'if' on it", FMT(t->name));
+    if (t->decl->in || t->decl->out->n < 2)
+        fail_at(loc, "'%.*s' is not a table; a table is declared 'rows, width'", FMT(t->name));
     t->used = true;
     int w = weight_of(b, t, 0, false);
     Layout row = {t->out.n - 1, t->out.axis + 1};
-    Value v = make(b, NODE(.op = OP_embed, .n_in = 1, .in = {id.at.node}, .weight = w, .shape = layout_shape(row, loc), .loc = loc));
+    Value v = make(b,
+        NODE(.op = OP_embed, .n_in = 1, .in = {id.at.node}, .weight = w, .shape = layout_shape(row, loc), .loc = loc));
     v.at.record = last_record(row);
     return v;
 }
@@ -246,8 +264,11 @@ Value index_value(Build *b, Scope *s, const Expr *e, Value base) {
     Value v = to_node(b, base, loc);
     Shape shape = node_at(b, v)->shape;
     if (shape.n == 0) fail_at(loc, "a single number has no axis to index");
-    int64_t from = eval_size(b, s, e->arg[1], "an index"), to = e->kind == E_SLICE ? eval_size(b, s, e->arg[2], "an index") : from + 1;
-    if (from >= to || to > shape.d[0]) fail_at(loc, "%lld .. %lld is outside the first axis of %s", (long long) from, (long long) to, shape_show(b->a, shape));
+    int64_t from = eval_size(b, s, e->arg[1], "an index"),
+            to = e->kind == E_SLICE ? eval_size(b, s, e->arg[2], "an index") : from + 1;
+    if (from >= to || to > shape.d[0])
+        fail_at(loc, "%lld .. %lld is outside the first axis of %s", (long long) from, (long long) to,
+            shape_show(b->a, shape));
     shape.d[0] = to - from;
     Value r = make(b, NODE(.op = OP_slice, .n_in = 1, .in = {v.at.node}, .num = {0, from}, .shape = shape, .loc = loc));
     if (e->kind == E_INDEX && shape.n > 1) { // the axis is gone

@@ -204,7 +204,8 @@ static void place_stage(Plan *p, int stage) {
             if (global >= 0 && old_value_is_dead(p, stage, i, global)) {
                 place[i].buffer = global;
             } else {
-                Buffer b = {.name = n->name.n ? n->name : str(op_info[n->op].name), .stage = stage, .node = i, .type = n->type, .rate = n->rate,
+                const Node *named = n->op == OP_q8 && !n->name.n ? &s->node[n->in[0]] : n; // rounded values are called after their source
+                Buffer b = {.name = named->name.n ? named->name : str(op_info[named->op].name), .stage = stage, .node = i, .type = n->type, .rate = n->rate,
                             .width = shape_size(n->shape), .first = step_of(p, stage, i), .last = last_use(p, stage, i)};
                 place[i].buffer = new_buffer(p, b);
             }

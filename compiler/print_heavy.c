@@ -127,7 +127,7 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
         param("KV", p->kv_f32 ? S("f32") : S("f16")), param_int(a, "HEADS", k->heads), param_int(a, "ROWS", k->rows),
     };
     q.text.text = template_instance(a, find_template(p, "attention.c"), "@", b, COUNT(b));
-    q.text.comment = str_fmt(a, "attention: %lld heads over %lld key/value heads, %s", (long long) heads, (long long) st->k.d[0],
+    q.text.comment = str_fmt(a, "attention: %lld heads over %lld of keys and values, %s", (long long) heads, (long long) st->k.d[0],
                              p->group[sp->group].window ? "a window" : "all positions");
     return q.text;
 }

@@ -129,7 +129,7 @@ static Str pointer(Rows *r, int node, bool written) {
             if (written) printer_arg(&r->q, ARG_BUFFER, at.buffer, (Str){0}, true);
             return r->q.name[node] = r->q.name[i];
         }
-    Str wanted = node_at(r, node)->name.n ? node_at(r, node)->name : b->name;
+    Str wanted = node_at(r, node)->name.n && b->type != Q8 ? node_at(r, node)->name : b->name;
     if (b->type == Q8) wanted = str_fmt(r->q.names.arena, "%.*s_q8", FMT(wanted));
     bool whole = at.from == 0 && shape_size(node_at(r, node)->shape) == b->width;
     const Arg *arg = printer_arg(&r->q, ARG_BUFFER, at.buffer, whole ? wanted : b->name, written);

@@ -78,9 +78,9 @@ typedef enum { EMPTY, SET, LOOK, CAT, ALT, REPEAT, SKIP } NodeKind;
 typedef struct Node Node;
 struct Node {
     NodeKind kind;
-    int set;          // SET: reads a character of it; LOOK: the next character, or the end, is in it
+    int set;            // SET: reads a character of it; LOOK: the next character, or the end, is in it
     Node *left, *right; // CAT, ALT: both; REPEAT: left
-    int min, max;     // REPEAT; max -1: any number
+    int min, max;       // REPEAT; max -1: any number
 };
 
 typedef struct {
@@ -103,7 +103,9 @@ static bool take(Parser *p, const char *z) {
     return true;
 }
 
-static char peek(const Parser *p) { return p->at < p->text.n ? p->text.p[p->at] : 0; }
+static char peek(const Parser *p) {
+    return p->at < p->text.n ? p->text.p[p->at] : 0;
+}
 
 static Node *node(Parser *p, NodeKind kind, Node *left, Node *right) {
     Node *n = NEW(p->arena, Node);
@@ -374,7 +376,7 @@ static void number_classes(Parser *p, Classes *c) {
         if (cut[i] == cut[i + 1]) continue;
         for (int k = 0; k < p->n_set; k++) in[k] = set_has(&p->set[k], cut[i]);
         int class = 0;
-        for (; class < n; class++) {
+        for (; class < n; class ++) {
             int k = 0;
             while (k < p->n_set && c->member[k * 256 + class] == in[k]) k++;
             if (k == p->n_set) break;
@@ -459,11 +461,12 @@ static bool read_class(Machine *m, int at, int c, int *passed) {
 }
 
 static int state_of_list(Machine *m) {
+    size_t size = (size_t) m->n_list * sizeof *m->list;
     for (int i = 0; i < m->n_state; i++)
-        if (m->state[i].n == m->n_list && !memcmp(m->state[i].at, m->list, (size_t) m->n_list * sizeof *m->list)) return i;
+        if (m->state[i].n == m->n_list && !memcmp(m->state[i].at, m->list, size)) return i;
     if (m->n_state == 20000) fail("a pre-tokenizer's pattern needs more than 20000 states");
     int *at = NEWN(m->arena, int, m->n_list ? m->n_list : 1);
-    memcpy(at, m->list, (size_t) m->n_list * sizeof *at);
+    memcpy(at, m->list, size);
     *PUSH(m->arena, m->state, m->n_state, m->cap_state) = (State){at, m->n_list};
     return m->n_state - 1;
 }
@@ -480,7 +483,7 @@ static void make_states(Arena *a, const Program *g, int start, const Classes *c)
     state_of_list(&m);
     int cap = 0, n = 0;
     for (int s = 0; s < m.n_state; s++)
-        for (int class = 0; class < r->n_class; class++) {
+        for (int class = 0; class < r->n_class; class ++) {
             m.now++;
             m.n_list = m.matched = 0;
             for (int i = 0; i < m.state[s].n; i++)

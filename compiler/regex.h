@@ -17,7 +17,7 @@ typedef struct {
 } Regex;
 
 Regex *regex_compile(Arena *a, Str pattern);
-// The end of the match that begins at text[at], -1 for none; *uncut as above. For tests: the slow way through the tables.
+// The end of the match that begins at text[at], -1 for none; *uncut as above. For tests: a slow way through the tables.
 int64_t regex_match(const Regex *r, Str text, size_t at, bool *uncut);
 
 #endif

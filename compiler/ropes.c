@@ -1,5 +1,5 @@
-// Rotation profiles: rope(pairs:, dims:, base:, ..) with the file's rope.scaling group, as the numbers that angles.c computes
-// with; and the check that the context asked for is one the model was made for.
+// Rotation profiles: rope(pairs:, dims:, base:, ..) with the file's rope.scaling group, as the numbers that angles.c
+// computes with; and the check that the context asked for is one the model was made for.
 #include "eval.h"
 
 #include <math.h>
@@ -37,23 +37,29 @@ static void scaling(Build *b, Scope *s, RopeValue *profile, Str group, Loc loc) 
     bool factors = profile->factors != NULL;
     b->in_or++;
     Value type = key_value(b, str_fmt(b->a, "%.*s.type", FMT(group)), loc);
-    Value finetuned = key_value(b, str_fmt(b->a, "%.*s.finetuned", FMT(group)), loc); // how the file came to be, not what it computes
+    Value finetuned =
+        key_value(b, str_fmt(b->a, "%.*s.finetuned", FMT(group)), loc); // how the file came to be, not what it computes
     Value legacy = key_value(b, S("rope.scale_linear"), loc);
     b->in_or--;
     (void) finetuned;
     double factor = group_num(b, s, group, "factor", 0, loc);
     if (factor == 0 && legacy.kind != V_ABSENT) factor = need_num(b, s, legacy, loc, "a number");
     double orig = group_num(b, s, group, "original_context_length", (double) b->trained, loc);
-    double attn_factor = group_num(b, s, group, "attn_factor", 1, loc), log_mul = group_num(b, s, group, "yarn_log_multiplier", 0, loc);
-    double ext = group_num(b, s, group, "yarn_ext_factor", -1, loc), yarn_attn = group_num(b, s, group, "yarn_attn_factor", 1, loc);
-    double fast = group_num(b, s, group, "yarn_beta_fast", 32, loc), slow = group_num(b, s, group, "yarn_beta_slow", 1, loc);
+    double attn_factor = group_num(b, s, group, "attn_factor", 1, loc),
+           log_mul = group_num(b, s, group, "yarn_log_multiplier", 0, loc);
+    double ext = group_num(b, s, group, "yarn_ext_factor", -1, loc),
+           yarn_attn = group_num(b, s, group, "yarn_attn_factor", 1, loc);
+    double fast = group_num(b, s, group, "yarn_beta_fast", 32, loc),
+           slow = group_num(b, s, group, "yarn_beta_slow", 1, loc);
     r->attn = attn_factor;
     Str name = type.kind == V_TEXT ? type.text : factor != 0 ? S("linear") : S("none");
-    if (type.kind != V_TEXT && type.kind != V_ABSENT) fail_at(loc, "key '%s' is %s; a text was expected", str_show(b->a, type.key), value_show(b, type));
+    if (type.kind != V_TEXT && type.kind != V_ABSENT)
+        fail_at(loc, "key '%s' is %s; a text was expected", str_show(b->a, type.key), value_show(b, type));
     if (yarn_attn != 1) not_yet(loc, "rope.scaling.yarn_attn_factor other than 1 is");
     if (str_is(name, "none") || (str_is(name, "longrope") && factors)) return; // longrope: the factors say it all
     if (!str_is(name, "linear") && !str_is(name, "yarn"))
-        fail_at(loc, "key '%s' is \"%s\"; known are none, linear, yarn and, with factors, longrope", str_show(b->a, type.key), str_show(b->a, name));
+        fail_at(loc, "key '%s' is \"%s\"; known are none, linear, yarn and, with factors, longrope",
+            str_show(b->a, type.key), str_show(b->a, name));
     if (factor == 0) factor = 1;
     if (!(factor > 0)) fail_at(loc, "the scaling factor of '%.*s' is %.9g; it must be positive", FMT(group), factor);
     r->scale = 1 / factor;
@@ -62,16 +68,19 @@ static void scaling(Build *b, Scope *s, RopeValue *profile, Str group, Loc loc) 
     r->yarn = true;
     r->ext = ext < 0 ? 1 : ext;
     if (r->ext != 0) r->attn *= yarn_magnitude(factor, log_mul);
-    if (!(orig >= 1 && orig < 1e9)) fail_at(loc, "yarn needs a '%.*s.original_context_length' of 1 to 10^9", FMT(group));
+    if (!(orig >= 1 && orig < 1e9))
+        fail_at(loc, "yarn needs a '%.*s.original_context_length' of 1 to 10^9", FMT(group));
     if (!(fast > 0 && slow > 0)) fail_at(loc, "yarn_beta_fast and yarn_beta_slow must be positive");
     r->orig = (int64_t) orig, r->beta_fast = fast, r->beta_slow = slow;
 }
 
 static bool same_rope(const RopeValue *x, const RopeValue *y) {
     const Rope *p = &x->rope, *q = &y->rope;
-    bool factors = x->factors == y->factors || (x->factors && y->factors && x->factors->source[0].tensor == y->factors->source[0].tensor);
-    return factors && p->halves == q->halves && p->dims == q->dims && p->base == q->base && p->scale == q->scale && p->yarn == q->yarn &&
-           p->ext == q->ext && p->attn == q->attn && p->beta_fast == q->beta_fast && p->beta_slow == q->beta_slow && p->orig == q->orig;
+    bool factors = x->factors == y->factors ||
+        (x->factors && y->factors && x->factors->source[0].tensor == y->factors->source[0].tensor);
+    return factors && p->halves == q->halves && p->dims == q->dims && p->base == q->base && p->scale == q->scale &&
+        p->yarn == q->yarn && p->ext == q->ext && p->attn == q->attn && p->beta_fast == q->beta_fast &&
+        p->beta_slow == q->beta_slow && p->orig == q->orig;
 }
 
 static Tensor *factors_of(Build *b, Scope *s, const Expr *e, int64_t dims) {
@@ -92,21 +101,29 @@ Value rope_value(Build *b, Scope *s, const Expr *call) {
     for (int i = 1; i < call->n; i++) {
         bool found = false;
         for (int j = 0; j < COUNT(known); j++) found |= str_is(call->label[i], known[j]);
-        if (!call->label[i].n) fail_at(LOC(call->arg[i]), "every argument of rope is named: pairs:, dims:, base:, scaling:, factors:");
+        if (!call->label[i].n)
+            fail_at(LOC(call->arg[i]), "every argument of rope is named: pairs:, dims:, base:, scaling:, factors:");
         if (!found) not_yet(LOC(call->arg[i]), str_z(b->a, str_fmt(b->a, "rope's '%.*s:' is", FMT(call->label[i]))));
     }
     const Expr *pairs = argument(call, "pairs"), *dims = argument(call, "dims"), *base = argument(call, "base");
     const Expr *group = argument(call, "scaling"), *factors = argument(call, "factors");
-    if (!pairs || !dims || !base) fail_at(loc, "rope has no default for %s; state it", !pairs ? "pairs: (halves or adjacent)" : !dims ? "dims:" : "base:");
+    if (!pairs || !dims || !base)
+        fail_at(loc, "rope has no default for %s; state it",
+            !pairs      ? "pairs: (halves or adjacent)"
+                : !dims ? "dims:"
+                        : "base:");
     RopeValue *r = NEW(b->a, RopeValue);
     r->index = r->node = -1;
     Value p = eval(b, s, pairs);
-    if (p.kind != V_ABSENT || (!str_is(p.text, "halves") && !str_is(p.text, "adjacent"))) fail_at(LOC(pairs), "pairs are 'halves' or 'adjacent'");
+    if (p.kind != V_ABSENT || (!str_is(p.text, "halves") && !str_is(p.text, "adjacent")))
+        fail_at(LOC(pairs), "pairs are 'halves' or 'adjacent'");
     r->rope = (Rope){.halves = str_is(p.text, "halves"), .scale = 1, .attn = 1};
     r->rope.dims = eval_size(b, s, dims, "dims");
     r->rope.base = eval_num(b, s, base, "the base");
-    if (r->rope.dims < 2 || r->rope.dims % 2) fail_at(LOC(dims), "dims is %lld; pairs need an even number of at least 2", (long long) r->rope.dims);
-    if (!(r->rope.base > 1) || !isfinite(r->rope.base)) fail_at(LOC(base), "the base is %.9g; it must be above 1", r->rope.base);
+    if (r->rope.dims < 2 || r->rope.dims % 2)
+        fail_at(LOC(dims), "dims is %lld; pairs need an even number of at least 2", (long long) r->rope.dims);
+    if (!(r->rope.base > 1) || !isfinite(r->rope.base))
+        fail_at(LOC(base), "the base is %.9g; it must be above 1", r->rope.base);
     r->factors = factors_of(b, s, factors, r->rope.dims);
     if (group && group->kind != E_NAME) fail_at(LOC(group), "scaling: takes a group of keys, rope.scaling");
     if (group) scaling(b, s, r, group->name, LOC(group));
@@ -118,7 +135,8 @@ Value rope_value(Build *b, Scope *s, const Expr *call) {
 
 Value rope_part(const RopeValue *r, Str part, Loc loc) {
     if (str_is(part, "factor")) return NUM(1 / r->rope.scale);
-    if (str_is(part, "gain")) return NUM(r->rope.attn * (r->rope.yarn && r->rope.ext != 0 ? 1 + 0.1 * log(1 / r->rope.scale) : 1));
+    if (str_is(part, "gain"))
+        return NUM(r->rope.attn * (r->rope.yarn && r->rope.ext != 0 ? 1 + 0.1 * log(1 / r->rope.scale) : 1));
     fail_at(loc, "a rotation has the parts 'factor' and 'gain', not '%.*s'", FMT(part));
 }
 
@@ -132,7 +150,9 @@ int rope_angles(Build *b, RopeValue *r, Loc loc) {
         r->index = g->n_rope - 1;
         int in[2] = {node_of(b, make(b, NODE(.op = OP_position, .name = S("position"), .loc = loc)), loc), 0};
         if (r->factors) in[1] = node_of(b, (Value){.kind = V_TENSOR, .tensor = r->factors}, loc);
-        Value v = make(b, NODE(.op = OP_angles, .n_in = r->factors ? 2 : 1, .in = {in[0], in[1]}, .num = {r->index}, .name = r->rope.name, .loc = loc));
+        Value v = make(b,
+            NODE(.op = OP_angles, .n_in = r->factors ? 2 : 1, .in = {in[0], in[1]}, .num = {r->index},
+                .name = r->rope.name, .loc = loc));
         r->node = v.at.node;
         b->stage = stage;
     }
@@ -147,6 +167,7 @@ void context_check(Build *b) {
         if (covers > (double) covered) covered = (int64_t) covers;
     }
     if (b->trained && b->context > covered)
-        fail("%s: a context of %lld was asked for, but the model was trained for %lld and no rope scaling in the file covers more than %lld; ask for --ctx %lld or less",
-             b->gguf->path, (long long) b->context, (long long) b->trained, (long long) covered, (long long) covered);
+        fail("%s: a context of %lld was asked for, but the model was trained for %lld and no rope scaling in the file "
+             "covers more than %lld; ask for --ctx %lld or less",
+            b->gguf->path, (long long) b->context, (long long) b->trained, (long long) covered, (long long) covered);
 }

@@ -1,6 +1,6 @@
 // Names: scopes, what a declaration is worth when it is asked for, statements, and calls of defs, which are inlined.
-// Declarations may stand in any order, so they are evaluated when first asked for; those that demand something of the file
-// (tensors, expects) are also evaluated where they are reached. An `if` shares the scope around it.
+// Declarations may stand in any order, so they are evaluated when first asked for; those that demand something of the
+// file (tensors, expects) are also evaluated where they are reached. An `if` shares the scope around it.
 #include "eval.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ enum { MAX_CALLS = 40, MAX_LOOP = 1024 };
 Scope *scope_new(Build *b, Scope *parent) {
     Scope *s = NEW(b->a, Scope);
     *s = (Scope){.parent = parent, .layer = -1, .index_l = -1, .prefix = S("")};
-    if (parent) s->prefix = parent->prefix, s->layer = parent->layer, s->tensors_of = parent->tensors_of;
+    if (parent) s->prefix = parent->prefix, s->layer = parent->layer;
     return s;
 }
 
@@ -22,6 +22,7 @@ static Binding *find_here(const Scope *s, Str name) {
 }
 
 Binding *scope_find(Scope *s, Str name, Scope **owner) {
+    *owner = NULL;
     for (; s; s = s->parent) {
         Binding *found = find_here(s, name);
         if (found) {
@@ -87,16 +88,19 @@ static Value decl_value(Build *b, Scope *s, const Stmt *d, Str name) {
     if (d->kind == S_SIZE) {
         double x = need_num(b, s, v, loc, "a size");
         if (!(x >= 0 && x <= 9007199254740992.0) || x != floor(x))
-            fail_at(loc, "size '%.*s' is %.9g%s; a size is a whole number, not negative and below 2^53", FMT(name), x, from_key(b, v));
+            fail_at(loc, "size '%.*s' is %.9g%s; a size is a whole number, not negative and below 2^53", FMT(name), x,
+                from_key(b, v));
     } else if (d->kind == S_REAL) {
         if (!isfinite(need_num(b, s, v, loc, "a number"))) fail_at(loc, "'%.*s' is not a finite number", FMT(name));
     } else if (d->kind == S_FLAG) {
         bool is_flag = v.kind == V_FLAG || (v.kind == V_NUM && (v.num == 0 || v.num == 1)) || v.kind == V_TENSOR;
-        if (!is_flag) fail_at(loc, "flag '%.*s' is %s%s; a flag is true or false", FMT(name), value_show(b, v), from_key(b, v));
+        if (!is_flag)
+            fail_at(loc, "flag '%.*s' is %s%s; a flag is true or false", FMT(name), value_show(b, v), from_key(b, v));
         if (v.kind == V_TENSOR) v.tensor->used = true, v = FLAG(v.tensor->present);
         v.kind = V_FLAG;
     } else if (d->kind == S_FN && v.kind != V_FN) fail_at(loc, "fn '%.*s' is %s", FMT(name), kind_show(v));
-    else if (d->kind == S_ROPE && v.kind != V_ROPE && v.kind != V_NONE) fail_at(loc, "rope '%.*s' is %s", FMT(name), kind_show(v));
+    else if (d->kind == S_ROPE && v.kind != V_ROPE && v.kind != V_NONE)
+        fail_at(loc, "rope '%.*s' is %s", FMT(name), kind_show(v));
     else if (d->kind == S_LAYOUT && v.kind != V_LAYOUT) fail_at(loc, "layout '%.*s' is %s", FMT(name), kind_show(v));
     if (d->kind == S_ROPE && v.kind == V_ROPE && !v.rope->rope.name.n) v.rope->rope.name = name;
     b->deciding = outer;
@@ -108,22 +112,25 @@ static void decl_fact(Build *b, Scope *s, const Stmt *d, Str name, Value v) {
     if (s->layer >= 0 || d->kind > S_FLAG || d->by_layer) return;
     bool chosen = d->expr->kind == E_OR;
     Str text = chosen ? b->chosen : span(d->src, d->expr->pos, d->expr->end), why = chosen ? b->reason : S("");
-    fact(b, name, why.n ? str_fmt(b->a, "%s = %.*s (%.*s)", value_show(b, v), FMT(text), FMT(why))
-                        : str_fmt(b->a, "%s = %.*s", value_show(b, v), FMT(text)));
+    fact(b, name,
+        why.n ? str_fmt(b->a, "%s = %.*s (%.*s)", value_show(b, v), FMT(text), FMT(why))
+              : str_fmt(b->a, "%s = %.*s", value_show(b, v), FMT(text)));
 }
 
 Value binding_value(Build *b, Scope *owner, Binding *bind, Loc loc) {
     const Stmt *d = bind->decl;
     if (bind->progress == DONE) return bind->value;
     if (bind->progress == IN_PROGRESS) fail_at(loc, "'%.*s' depends on itself", FMT(bind->name));
-    if (d->by_layer) fail_at(loc, "'%.*s' has one value for each layer; write %.*s[l]", FMT(bind->name), FMT(bind->name));
+    if (d->by_layer)
+        fail_at(loc, "'%.*s' has one value for each layer; write %.*s[l]", FMT(bind->name), FMT(bind->name));
     bind->progress = IN_PROGRESS;
     Value v = {0};
     switch (d->kind) {
     case S_TENSOR:
         if (bind->which < 0) { // a fresh size: binding its tensor gives it
             binding_value(b, owner, find_here(owner, d->name[0]), loc);
-            if (bind->progress != DONE) fail_at(loc, "the size '%.*s' is not known: its tensor is not there", FMT(bind->name));
+            if (bind->progress != DONE)
+                fail_at(loc, "the size '%.*s' is not known: its tensor is not there", FMT(bind->name));
             return bind->value;
         }
         v = (Value){.kind = V_TENSOR, .tensor = tensor_bind(b, owner, d, bind->which)};
@@ -151,7 +158,8 @@ Value binding_value(Build *b, Scope *owner, Binding *bind, Loc loc) {
 
 Value binding_at(Build *b, Scope *owner, Binding *bind, int64_t l, Loc loc) {
     if (b->n_layer == 0) fail_at(loc, "the number of layers cannot depend on a value of one layer");
-    if (l >= b->n_layer) fail_at(loc, "there is no layer %lld; the model has %lld", (long long) l, (long long) b->n_layer);
+    if (l >= b->n_layer)
+        fail_at(loc, "there is no layer %lld; the model has %lld", (long long) l, (long long) b->n_layer);
     if (!bind->layer_value) bind->layer_value = NEWN(b->a, Value, b->n_layer);
     Value *v = &bind->layer_value[l];
     if (v->kind != V_ABSENT) return *v;
@@ -177,11 +185,15 @@ void reach(Build *b, Scope *s, const Stmt *d) {
     case S_REQUIRE:
         if (!eval_flag(b, s, d->expr)) {
             Str text = span(d->src, d->expr->pos, d->expr->end);
-            if (d->comment.n) fail_at(LOC(d->expr), "this model breaks 'require %.*s' (%.*s)", FMT(text), FMT(d->comment));
+            if (d->comment.n)
+                fail_at(LOC(d->expr), "this model breaks 'require %.*s' (%.*s)", FMT(text), FMT(d->comment));
             fail_at(LOC(d->expr), "this model breaks 'require %.*s'", FMT(text));
         }
         return;
-    case S_DEF: case S_LAYER: case S_MODEL: case S_INPUT: return;
+    case S_DEF:
+    case S_LAYER:
+    case S_MODEL:
+    case S_INPUT: return;
     default:
         for (int i = 0; i < d->n_name; i++) {
             Binding *bind = scope_find(s, d->name[i], &owner);
@@ -200,7 +212,8 @@ static void assign_one(Build *b, Scope *s, const Stmt *st, int i, Value v) {
     if (str_is(name, "_")) return;
     if (v.kind == V_ABSENT) no_value(b, s, v);
     if (old && old->decl) fail_at(loc, "'%.*s' is declared as something else, so it cannot be assigned", FMT(name));
-    if (old && owner != s && s->layer >= 0 && owner->layer < 0) fail_at(loc, "'%.*s' belongs to the model; a layer may read it, not assign it", FMT(name));
+    if (old && owner != s && s->layer >= 0 && owner->layer < 0)
+        fail_at(loc, "'%.*s' belongs to the model; a layer may read it, not assign it", FMT(name));
     name_value(b, v, name);
     scope_bind(b, s, name, v);
 }
@@ -208,7 +221,8 @@ static void assign_one(Build *b, Scope *s, const Stmt *st, int i, Value v) {
 static void assign(Build *b, Scope *s, const Stmt *st) {
     Value v = eval(b, s, st->expr);
     if (st->unpack) {
-        for (int i = 0; i < st->n_name; i++) assign_one(b, s, st, i, take_part(b, v, st->name[i], loc_at(st->src, st->at[i])));
+        for (int i = 0; i < st->n_name; i++)
+            assign_one(b, s, st, i, take_part(b, v, st->name[i], loc_at(st->src, st->at[i])));
         return;
     }
     if (st->n_name == 1) {
@@ -216,13 +230,15 @@ static void assign(Build *b, Scope *s, const Stmt *st) {
         return;
     }
     if (v.kind != V_RECORD || v.list.name || v.list.n != st->n_name)
-        fail_at(loc_at(st->src, st->pos), "%d names for %s of %d", st->n_name, kind_show(v), v.kind == V_RECORD ? v.list.n : 1);
+        fail_at(loc_at(st->src, st->pos), "%d names for %s of %d", st->n_name, kind_show(v),
+            v.kind == V_RECORD ? v.list.n : 1);
     for (int i = 0; i < st->n_name; i++) assign_one(b, s, st, i, v.list.value[i]);
 }
 
 static void loop(Build *b, Scope *s, const Stmt *st) {
     int64_t n = eval_size(b, s, st->expr, "the count of a loop");
-    if (n > MAX_LOOP) fail_at(LOC(st->expr), "%lld rounds; a loop is unrolled, at most %d times", (long long) n, MAX_LOOP);
+    if (n > MAX_LOOP)
+        fail_at(LOC(st->expr), "%lld rounds; a loop is unrolled, at most %d times", (long long) n, MAX_LOOP);
     for (int64_t i = 0; i < n; i++) {
         scope_bind(b, s, st->name[0], NUM((double) i));
         Value unused;
@@ -260,18 +276,19 @@ bool execute(Build *b, Scope *s, const Block *block, Value *result) {
 Value call_def(Build *b, Scope *s, const Expr *e, const Function *f) {
     const Stmt *d = f->stmt;
     Loc loc = LOC(e);
-    if (++b->depth > MAX_CALLS) fail_at(loc, "calls are nested deeper than %d; does '%.*s' call itself?", MAX_CALLS, FMT(d->name[0]));
+    if (++b->depth > MAX_CALLS)
+        fail_at(loc, "calls are nested deeper than %d; does '%.*s' call itself?", MAX_CALLS, FMT(d->name[0]));
     Scope *in = scope_new(b, f->scope);
     in->prefix = s->prefix;
     in->layer = s->layer;
-    in->tensors_of = s->tensors_of;
     int next = 1;
     for (int i = 1; i < e->n; i++) {
         int param = next;
         if (e->label[i].n)
             for (param = 1; param < d->n_name && !str_eq(d->name[param], e->label[i]);) param++;
         else next++;
-        if (param >= d->n_name && e->label[i].n) fail_at(LOC(e->arg[i]), "'%.*s' has no parameter '%.*s'", FMT(d->name[0]), FMT(e->label[i]));
+        if (param >= d->n_name && e->label[i].n)
+            fail_at(LOC(e->arg[i]), "'%.*s' has no parameter '%.*s'", FMT(d->name[0]), FMT(e->label[i]));
         if (param >= d->n_name) fail_at(LOC(e->arg[i]), "'%.*s' takes %d arguments", FMT(d->name[0]), d->n_name - 1);
         if (find_here(in, d->name[param])) fail_at(LOC(e->arg[i]), "'%.*s' is given twice", FMT(d->name[param]));
         scope_bind(b, in, d->name[param], eval(b, s, e->arg[i]));
@@ -297,7 +314,8 @@ Str paste(Build *b, Scope *s, Str name, Loc loc) {
     Binding *bind = scope_find(s, param, &owner);
     if (!bind) fail_at(loc, "'$%.*s': there is no parameter of that name", FMT(param));
     Value v = binding_value(b, owner, bind, loc);
-    if (v.kind != V_TEXT && v.kind != V_ABSENT) fail_at(loc, "'$%.*s' pastes a name; this is %s", FMT(param), kind_show(v));
+    if (v.kind != V_TEXT && v.kind != V_ABSENT)
+        fail_at(loc, "'$%.*s' pastes a name; this is %s", FMT(param), kind_show(v));
     Str whole = str_fmt(b->a, "%.*s%.*s", (int) head, name.p, FMT(v.text));
     if (whole.n > 100) fail_at(loc, "the name '%.*s' is too long", FMT(whole));
     return whole;

@@ -7,8 +7,17 @@
 #include "util.h"
 
 typedef enum {
-    T_END, T_LINE, T_NAME, T_NUM, T_STR,
-    T_ARROW, T_EQ, T_NE, T_LE, T_GE, T_DOTS, // -> == != <= >= ..
+    T_END,
+    T_LINE,
+    T_NAME,
+    T_NUM,
+    T_STR,
+    T_ARROW,
+    T_EQ,
+    T_NE,
+    T_LE,
+    T_GE,
+    T_DOTS, // -> == != <= >= ..
     // every other token is its character: + - * / % & | ! ? : ; , = < > ( ) [ ] { } . #
 } TokenKind;
 
@@ -33,7 +42,9 @@ typedef struct {
 } Source;
 
 typedef enum {
-    E_NUM, E_STR, E_NAME,
+    E_NUM,
+    E_STR,
+    E_NAME,
     E_FRESH,  // ?name: a size that the first tensor binds
     E_LIST,   // [a, b]; also the axes of a declaration, a set {a, b} and several sources
     E_RECORD, // {label: arg, ..}
@@ -41,25 +52,26 @@ typedef enum {
     E_INDEX,  // arg[0][arg[1]]
     E_SLICE,  // arg[0][arg[1]..arg[2]]
     E_PART,   // arg[0].name
-    E_UNARY, E_BINARY,
-    E_COND,   // arg[0] ? arg[1] : arg[2]
-    E_OR,     // the first of arg that is there
-    E_MATCH,  // match arg[0] {arg[1]: arg[2], ..}
-    E_AS,     // arg[0] as arg[1]
+    E_UNARY,
+    E_BINARY,
+    E_COND,  // arg[0] ? arg[1] : arg[2]
+    E_OR,    // the first of arg that is there
+    E_MATCH, // match arg[0] {arg[1]: arg[2], ..}
+    E_AS,    // arg[0] as arg[1]
 } ExprKind;
 
 typedef struct Expr Expr;
 struct Expr {
     ExprKind kind;
-    int op;        // UNARY, BINARY: the token; in: T_NAME
+    int op; // UNARY, BINARY: the token; in: T_NAME
     const Source *src;
     uint32_t pos, end;
-    Str name;      // NAME, FRESH, PART, STR
+    Str name; // NAME, FRESH, PART, STR
     double num;
     Expr **arg;
-    Str *label;    // CALL, RECORD: "" where there is none
+    Str *label; // CALL, RECORD: "" where there is none
     int n, cap;
-    Str comment;   // OR: what the line says about its default
+    Str comment; // OR: what the line says about its default
 };
 
 typedef struct Stmt Stmt;
@@ -69,11 +81,27 @@ typedef struct {
 } Block;
 
 typedef enum {
-    S_SIZE, S_REAL, S_FLAG, S_FN, S_ROPE, S_LAYOUT, // name [l] = expr
-    S_TENSOR, S_STATE, S_INPUT, S_OUTPUT,
-    S_EXPECT, S_IGNORE, S_REQUIRE,
-    S_DEF, S_LAYER, S_MODEL,
-    S_ASSIGN, S_IF, S_FOR, S_RUN, S_RETURN,
+    S_SIZE,
+    S_REAL,
+    S_FLAG,
+    S_FN,
+    S_ROPE,
+    S_LAYOUT, // name [l] = expr
+    S_TENSOR,
+    S_STATE,
+    S_INPUT,
+    S_OUTPUT,
+    S_EXPECT,
+    S_IGNORE,
+    S_REQUIRE,
+    S_DEF,
+    S_LAYER,
+    S_MODEL,
+    S_ASSIGN,
+    S_IF,
+    S_FOR,
+    S_RUN,
+    S_RETURN,
 } StmtKind;
 
 typedef enum { BIAS_NONE, BIAS_ALWAYS, BIAS_MAYBE } BiasRule;
@@ -82,35 +110,35 @@ struct Stmt {
     StmtKind kind;
     const Source *src;
     uint32_t pos, end;
-    Str *name;        // what it declares, assigns, ignores; DEF, LAYER, RUN: name[0], then parameters or carried values
-    uint32_t *at;     // where each name stands
+    Str *name;    // what it declares, assigns, ignores; DEF, LAYER, RUN: name[0], then parameters or carried values
+    uint32_t *at; // where each name stands
     int n_name, cap_name;
-    Str comment;      // on its line
-    Expr *expr;       // value, condition, bound, kind of state
-    bool by_layer;    // name[l]
-    bool unpack;      // {a, b} = r: by name
+    Str comment;   // on its line
+    Expr *expr;    // value, condition, bound, kind of state
+    bool by_layer; // name[l]
+    bool unpack;   // {a, b} = r: by name
     // tensors
-    Expr *index;      // T[n], state kv[src[l]]
-    Expr *in, *out;   // shape: out -> in is a product; no `in`: data
+    Expr *index;    // T[n], state kv[src[l]]
+    Expr *in, *out; // shape: out -> in is a product; no `in`: data
     BiasRule bias;
     bool exact, optional;
-    Expr *source;     // OR of sources, or NULL: its own name
-    Expr **preset;    // DEF: defaults of parameters; [n_name], NULL where there is none
-    Expr *from, *to;  // LAYER: range of l; IGNORE layers: likewise
-    Str prefix;       // LAYER: "blk"
+    Expr *source;    // OR of sources, or NULL: its own name
+    Expr **preset;   // DEF: defaults of parameters; [n_name], NULL where there is none
+    Expr *from, *to; // LAYER: range of l; IGNORE layers: likewise
+    Str prefix;      // LAYER: "blk"
     Block body, other;
 };
 
 typedef struct Spec Spec;
 struct Spec {
     Source *src;
-    Str *arch;        // names in the header; none: a library file
+    Str *arch; // names in the header; none: a library file
     int n_arch, cap_arch;
     Str *use;
     int n_use, cap_use;
-    Str about;        // the comment that opens the file, first line
+    Str about; // the comment that opens the file, first line
     Block body;
-    Spec **lib;       // what it uses, and they use, each once
+    Spec **lib; // what it uses, and they use, each once
     int n_lib, cap_lib;
 };
 

@@ -83,7 +83,8 @@ static Expr *match(Parser *p, uint32_t pos) {
 }
 
 static bool reserved(Str w) {
-    static const char *const words[] = {"or", "as", "in", "if", "else", "for", "return", "run", "exact", "optional", "def", "layer", "model"};
+    static const char *const words[] = {
+        "or", "as", "in", "if", "else", "for", "return", "run", "exact", "optional", "def", "layer", "model"};
     for (int i = 0; i < COUNT(words); i++)
         if (str_is(w, words[i])) return true;
     return false;
@@ -146,7 +147,8 @@ static Expr *postfix(Parser *p) {
     Expr *e = primary(p);
     for (;;) {
         uint32_t pos = p->t->pos;
-        if (is(p, '(') && (e->kind == E_NAME || e->kind == E_INDEX || e->kind == E_PART || e->kind == E_CALL)) e = call(p, e);
+        if (is(p, '(') && (e->kind == E_NAME || e->kind == E_INDEX || e->kind == E_PART || e->kind == E_CALL))
+            e = call(p, e);
         else if (is(p, '[') && e->kind != E_NUM && pos == e->end) { // T[i]; "a [b]" is no index
             p->t++;
             Expr *first = parse_expr(p), *i = expr_new(p, E_INDEX, e->pos);
@@ -234,7 +236,7 @@ static Expr *comparison(Parser *p) {
     return e;
 }
 
-static Expr *and(Parser *p) {
+static Expr * and (Parser * p) {
     Expr *e = comparison(p);
     while (take(p, '&')) e = binary(p, '&', e, comparison(p));
     return e;

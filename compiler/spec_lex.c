@@ -1,5 +1,6 @@
-// The words of a description. In: the text. Out: tokens and, by line, comments, since a default must be explained on its line.
-// The one idea: whether a line goes on is settled here, so the parser sees an end of line only where a statement may end.
+// The words of a description. In: the text. Out: tokens and, by line, comments, since a default must be explained on
+// its line. The one idea: whether a line goes on is settled here, so the parser sees an end of line only where a
+// statement may end.
 #include "spec.h"
 
 #include <string.h>
@@ -71,7 +72,8 @@ static void number(Lexer *x) {
     }
     Loc here = loc_at(x->s, x->pos);
     char buf[40] = {0};
-    if (end - x->pos >= sizeof buf) fail_at(here, "a number of %u digits; at most %zu are read", end - x->pos, sizeof buf - 1);
+    if (end - x->pos >= sizeof buf)
+        fail_at(here, "a number of %u digits; at most %zu are read", end - x->pos, sizeof buf - 1);
     if (is_alpha(at(x, end))) fail_at(loc_at(x->s, end), "a letter right after a number");
     memcpy(buf, x->s->text.p + x->pos, end - x->pos);
     double value = 0;
@@ -89,7 +91,8 @@ static void name(Lexer *x) {
         else if (c == '$' && is_alpha(next)) end++;
         else break;
     }
-    if (end - x->pos > 120) fail_at(loc_at(x->s, x->pos), "a name of %u characters; at most 120 are allowed", end - x->pos);
+    if (end - x->pos > 120)
+        fail_at(loc_at(x->s, x->pos), "a name of %u characters; at most 120 are allowed", end - x->pos);
     push(x, T_NAME, end - x->pos);
 }
 
@@ -101,9 +104,11 @@ static void string(Lexer *x) {
 }
 
 static void punctuation(Lexer *x) {
+    // clang-format off
     static const struct { char text[3]; int kind; } pairs[] = {
         {"->", T_ARROW}, {"==", T_EQ}, {"!=", T_NE}, {"<=", T_LE}, {">=", T_GE}, {"..", T_DOTS},
     };
+    // clang-format on
     char c = at(x, x->pos), next = at(x, x->pos + 1);
     for (int i = 0; i < COUNT(pairs); i++)
         if (c == pairs[i].text[0] && next == pairs[i].text[1]) {
@@ -112,7 +117,8 @@ static void punctuation(Lexer *x) {
         }
     if (c < 33 || c > 126 || !strchr("+-*/%&|!?:;,=<>()[]{}.", c)) {
         if (c > 32 && c < 127) fail_at(loc_at(x->s, x->pos), "'%c' means nothing here", c);
-        fail_at(loc_at(x->s, x->pos), "byte 0x%02x outside a comment; descriptions are plain ASCII there", (unsigned char) c);
+        fail_at(loc_at(x->s, x->pos), "byte 0x%02x outside a comment; descriptions are plain ASCII there",
+            (unsigned char) c);
     }
     if (c == '(' || c == '[') x->depth++;
     if ((c == ')' || c == ']') && x->depth > 0) x->depth--;
@@ -132,7 +138,8 @@ static void end_of_line(Lexer *x) {
 Source *spec_lex(Arena *a, const char *file, Str text) {
     Source *s = NEW(a, Source);
     *s = (Source){.file = file, .text = text};
-    if (text.n > MAX_TEXT) fail("%s: %zu bytes are too many for a description; at most %d are read", file, text.n, MAX_TEXT);
+    if (text.n > MAX_TEXT)
+        fail("%s: %zu bytes are too many for a description; at most %d are read", file, text.n, MAX_TEXT);
     Lexer x = {.a = a, .s = s, .line = 1};
     while (x.pos < text.n) {
         char c = text.p[x.pos];

@@ -1,5 +1,5 @@
-// Declarations and statements of a description, and the parser's small steps. In: tokens. Out: a Spec.
-// Nothing here knows a key from a declaration; only the comment that a default owes is checked, because it is a matter of text.
+// Declarations and statements of a description, and the parser's small steps. In: tokens. Out: a Spec. Nothing here
+// knows a key from a declaration; only the comment that a default owes is checked, because it is a matter of text.
 #include "spec_parse.h"
 
 #include <string.h>
@@ -9,7 +9,9 @@ enum { MAX_DEPTH = 100 };
 // ---- small steps ----
 
 _Noreturn void expected(Parser *p, const char *what) {
-    const char *found = p->t->kind == T_END ? "the end of the file" : p->t->kind == T_LINE ? "the end of the line" : NULL;
+    const char *found = p->t->kind == T_END ? "the end of the file"
+        : p->t->kind == T_LINE              ? "the end of the line"
+                                            : NULL;
     Loc here = loc_at(p->s, p->t->pos);
     if (found) fail_at(here, "expected %s, found %s", what, found);
     fail_at(here, "expected %s, found '%.*s'", what, FMT(token_text(p, p->t)));
@@ -105,7 +107,8 @@ static Str dashed_name(Parser *p, const char *what) {
     Str name = need_name(p, what);
     while (is(p, '-') && p->t->pos == end_of_last(p)) {
         const Token *t = ++p->t;
-        if ((t->kind != T_NAME && t->kind != T_NUM) || t->pos != end_of_last(p)) expected(p, "the rest of the name after '-'");
+        if ((t->kind != T_NAME && t->kind != T_NUM) || t->pos != end_of_last(p))
+            expected(p, "the rest of the name after '-'");
         p->t++;
         name.n = end_of_last(p) - (size_t) (name.p - p->s->text.p);
     }
@@ -154,7 +157,11 @@ static void tensor_decl(Parser *p, Stmt *s) {
         s->source = parse_source(p);
         if (own) {
             Expr *self = NEW(p->a, Expr), *list = NEW(p->a, Expr);
-            *self = (Expr){.kind = E_NAME, .src = p->s, .pos = s->at[0], .end = s->at[0] + (uint32_t) s->name[0].n, .name = s->name[0]};
+            *self = (Expr){.kind = E_NAME,
+                .src = p->s,
+                .pos = s->at[0],
+                .end = s->at[0] + (uint32_t) s->name[0].n,
+                .name = s->name[0]};
             *list = *s->source;
             list->cap = list->n = s->source->n + 1;
             list->arg = NEWN(p->a, Expr *, list->n);
@@ -225,7 +232,8 @@ static void def_decl(Parser *p, Stmt *s) {
     if (take(p, '=')) {
         Stmt *r = stmt_new(p, S_RETURN);
         r->expr = NEW(p->a, Expr);
-        *r->expr = (Expr){.kind = E_LIST, .src = p->s, .pos = p->t->pos, .n = 1, .cap = 1, .arg = NEWN(p->a, Expr *, 1)};
+        *r->expr =
+            (Expr){.kind = E_LIST, .src = p->s, .pos = p->t->pos, .n = 1, .cap = 1, .arg = NEWN(p->a, Expr *, 1)};
         r->expr->arg[0] = parse_expr(p);
         r->end = r->expr->end = end_of_last(p);
         *PUSH(p->a, s->body.stmt, s->body.n, s->body.cap) = r;
@@ -307,11 +315,13 @@ static void assignment(Parser *p, Stmt *s) {
             fail_at(loc_at(p->s, s->at[s->n_name - 1]), "a value's name has no dots");
     } while (take(p, ','));
     if (s->unpack) need(p, '}', "',' or '}'");
-    if (is(p, '(') || is(p, '[')) fail_at(loc_at(p->s, s->pos), "a value that nothing takes; a statement is NAME = VALUE");
+    if (is(p, '(') || is(p, '['))
+        fail_at(loc_at(p->s, s->pos), "a value that nothing takes; a statement is NAME = VALUE");
     need(p, '=', "'='");
     s->expr = parse_expr(p);
 }
 
+// clang-format off
 static const struct { const char *word; StmtKind kind; void (*parse)(Parser *p, Stmt *s); } forms[] = {
     {"size", S_SIZE, value_decl}, {"real", S_REAL, value_decl}, {"flag", S_FLAG, value_decl}, {"fn", S_FN, value_decl},
     {"rope", S_ROPE, value_decl}, {"layout", S_LAYOUT, value_decl}, {"tensor", S_TENSOR, tensor_decl},
@@ -319,6 +329,7 @@ static const struct { const char *word; StmtKind kind; void (*parse)(Parser *p, 
     {"expect", S_EXPECT, expect_stmt}, {"ignore", S_IGNORE, ignore_stmt}, {"def", S_DEF, def_decl},
     {"layer", S_LAYER, layer_decl}, {"run", S_RUN, run_stmt},
 };
+// clang-format on
 
 static Stmt *statement(Parser *p) {
     Stmt *s = stmt_new(p, S_ASSIGN);
@@ -346,7 +357,8 @@ static Stmt *statement(Parser *p) {
     } else parse(p, s);
     s->end = end_of_last(p);
     s->comment = comment_on(p, line, p->t[-1].line);
-    if (s->kind == S_IGNORE && !s->comment.n) fail_at(loc_at(p->s, s->pos), "'ignore' needs a comment on its line that says why");
+    if (s->kind == S_IGNORE && !s->comment.n)
+        fail_at(loc_at(p->s, s->pos), "'ignore' needs a comment on its line that says why");
     return s;
 }
 
@@ -366,7 +378,8 @@ static void parse_block(Parser *p, Block *b) {
         if (is(p, T_END)) fail_at(loc_at(p->s, pos), "this '{' is never closed");
         if (take(p, '}')) break;
         Stmt *s = statement(p);
-        if (s->kind == S_LAYER || s->kind == S_MODEL) fail_at(loc_at(p->s, s->pos), "layers and the model stand at the top of the file");
+        if (s->kind == S_LAYER || s->kind == S_MODEL)
+            fail_at(loc_at(p->s, s->pos), "layers and the model stand at the top of the file");
         *PUSH(p->a, b->stmt, b->n, b->cap) = s;
         if (s->kind == S_RETURN) {
             while (take(p, T_LINE) || take(p, ';')) {}
@@ -379,8 +392,8 @@ static void parse_block(Parser *p, Block *b) {
 // ---- the file ----
 
 bool is_builtin_word(Str name) {
-    static const char *const words[] = {"vocab", "context", "arch", "l", "token", "position", "past", "all", "none", "true", "false",
-                                        "inf", "first", "last", "halves", "adjacent", "grouped", "tiled"};
+    static const char *const words[] = {"vocab", "context", "arch", "l", "token", "position", "past", "all", "none",
+        "true", "false", "inf", "first", "last", "halves", "adjacent", "grouped", "tiled"};
     for (int i = 0; i < COUNT(words); i++)
         if (str_is(name, words[i])) return true;
     return false;
@@ -405,7 +418,8 @@ static void check_defaults(const Parser *p) {
     for (int i = 0; i < p->n_or; i++) {
         const Expr *e = p->or_list[i], *last = e->arg[e->n - 1];
         if (e->comment.n == 0 && reads_key(p, e->arg[0]) && !reads_key(p, last))
-            fail_at(LOC(last), "a default that no key carries needs a comment on its line that says where it comes from");
+            fail_at(
+                LOC(last), "a default that no key carries needs a comment on its line that says where it comes from");
     }
 }
 

@@ -7,12 +7,12 @@
 typedef struct {
     Arena *a;
     Source *s;
-    Token *t;          // the next token
-    int depth;         // of nested expressions and blocks
-    bool in_type;      // between : and = of a tensor: `+ bias` is not a sum there
-    Str *declared;     // every name this file declares, anywhere: what is not here is a key
+    Token *t;      // the next token
+    int depth;     // of nested expressions and blocks
+    bool in_type;  // between : and = of a tensor: `+ bias` is not a sum there
+    Str *declared; // every name this file declares, anywhere: what is not here is a key
     int n_declared, cap_declared;
-    Expr **or_list;    // every `or`, to check its comment when all names are known
+    Expr **or_list; // every `or`, to check its comment when all names are known
     int n_or, cap_or;
 } Parser;
 

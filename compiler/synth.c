@@ -1,7 +1,7 @@
-// ggcc synth: a small random model that a description accepts. The description itself is evaluated, on a file that is made
-// while it is read: a key that it asks for is taken from --set or invented, a tensor that it declares comes into being with
-// the declared shape. The numbers invented are such that mistakes show: windows shorter than texts, heads wider than
-// width / heads, several heads to a key, a large epsilon.
+// ggcc synth: a small random model that a description accepts. The description itself is evaluated, on a file that is
+// made while it is read: a key that it asks for is taken from --set or invented, a tensor that it declares comes into
+// being with the declared shape. The numbers invented are such that mistakes show: windows shorter than texts, heads
+// wider than width / heads, several heads to a key, a large epsilon.
 #include "build.h"
 #include "eval.h"
 
@@ -12,25 +12,33 @@
 enum { MAX_KEYS = 512, MAX_TENSORS = 20000, MAX_ELEMENTS = 1 << 28 };
 
 struct Synth {
-    Gguf file;               // in the making; only its tables are used
+    Gguf file; // in the making; only its tables are used
     const char *const *set;
     int n_set;
-    uint8_t *used;           // [n_set]
-    int64_t layers;          // block_count, raised when kinds of layers need it; 0: not yet asked for
+    uint8_t *used;  // [n_set]
+    int64_t layers; // block_count, raised when kinds of layers need it; 0: not yet asked for
     int64_t least_layers;
 };
 
 // ---- what to invent ----
 
-static const struct { const char *key; double value; bool real, always; } usual[] = { // always: also where the key is optional
+// clang-format off
+static const struct {
+    const char *key;
+    double value;
+    bool real, always; // always: also where the key is optional
+} usual[] = {
     {"block_count", 4, false, true}, {"context_length", 256, false, true}, {"embedding_length", 64, false, true},
-    {"feed_forward_length", 160, false, true}, {"vocab_size", 288, false, true}, {"attention.head_count", 4, false, true},
-    {"attention.head_count_kv", 2, false, true}, {"attention.key_length", 24, false, true}, {"attention.value_length", 24, false, false},
+    {"feed_forward_length", 160, false, true}, {"vocab_size", 288, false, true},
+    {"attention.head_count", 4, false, true}, {"attention.head_count_kv", 2, false, true},
+    {"attention.key_length", 24, false, true}, {"attention.value_length", 24, false, false},
     {"attention.layer_norm_rms_epsilon", 0.01, true, true}, {"attention.layer_norm_epsilon", 0.01, true, true},
-    {"rope.freq_base", 50000, true, true}, {"rope.freq_base_swa", 10000, true, true}, {"rope.dimension_count", 24, false, false},
-    {"rope.scaling.factor", 0, true, false}, {"rope.scaling.attn_factor", 0, true, false}, {"attention.scale", 0, true, false},
-    {"attention.sliding_window", 24, false, false}, {"final_logit_softcapping", 5, true, false},
+    {"attention.sliding_window", 24, false, false}, {"attention.scale", 0, true, false},
+    {"rope.freq_base", 50000, true, true}, {"rope.freq_base_swa", 10000, true, true},
+    {"rope.dimension_count", 24, false, false}, {"rope.scaling.factor", 0, true, false},
+    {"rope.scaling.attn_factor", 0, true, false}, {"final_logit_softcapping", 5, true, false},
 };
+// clang-format on
 
 static Str plain_name(const Build *b, Str key) {
     Str prefix = key_full(b, S(""));
@@ -90,7 +98,8 @@ static GgufValue parse_set(Build *b, Str text, bool real) {
         const char *comma = memchr(text.p, ',', text.n);
         Str item = {text.p, comma ? (size_t) (comma - text.p) : text.n};
         GgufValue v = parse_set(b, item, real);
-        if (v.kind == GGUF_STR || (list.n && v.kind != list.elem)) fail("--set: '%s' is no list of numbers or flags of one kind", z);
+        if (v.kind == GGUF_STR || (list.n && v.kind != list.elem))
+            fail("--set: '%s' is no list of numbers or flags of one kind", z);
         list.elem = v.kind;
         float f = (float) v.f;
         if (v.kind == GGUF_BOOL) flags[list.n++] = (uint8_t) v.u;
@@ -233,7 +242,8 @@ static size_t encode(const char *type, const float *x, size_t n, uint8_t *to) {
             for (int j = 0; j < 32; j++) most = fmaxf(most, fabsf(x[i + (size_t) j]));
             uint16_t d = half(most / 127);
             memcpy(to, &d, 2);
-            for (int j = 0; j < 32; j++) to[2 + j] = (uint8_t) (int8_t) (most > 0 ? lrintf(x[i + (size_t) j] * 127 / most) : 0);
+            for (int j = 0; j < 32; j++)
+                to[2 + j] = (uint8_t) (int8_t) (most > 0 ? lrintf(x[i + (size_t) j] * 127 / most) : 0);
         }
         return (size_t) (to - start);
     }
@@ -254,7 +264,8 @@ static const char *wanted_type(Build *b) {
     for (int i = 0; i < COUNT(types); i++)
         if (text.n == strlen(types[i]) && edit_distance(text, str(types[i])) <= (int) text.n) {
             size_t same = 0;
-            while (same < text.n && (text.p[same] == types[i][same] || text.p[same] == types[i][same] + ('a' - 'A'))) same++;
+            while (same < text.n && (text.p[same] == types[i][same] || text.p[same] == types[i][same] + ('a' - 'A')))
+                same++;
             if (same == text.n) return types[i];
         }
     fail("--set type=%.*s: synth writes F32, F16, BF16 and Q8_0", FMT(text));
@@ -276,7 +287,7 @@ static void write_key(GgufWriter *w, const GgufKey *k) {
 static void write_tensor(Arena *a, GgufWriter *w, const GgufTensor *t, Recipe how, const char *type, Random *r) {
     enum { rows = 64 };
     size_t n = (size_t) t->ne[0], left = (size_t) t->n_elems / n;
-    float *x = NEWN(a, float, n * rows);
+    float *x = NEWN(a, float, n *rows);
     uint8_t *bytes = NEWN(a, uint8_t, n * rows * 4);
     while (left) {
         size_t k = (left < rows ? left : rows) * n;
@@ -319,17 +330,25 @@ static void start(Arena *a, Synth *y, Build *b, const char *path) {
     b->key_used = NEWN(a, uint8_t, MAX_KEYS);
     b->tensor_used = NEWN(a, uint8_t, MAX_TENSORS);
     add_key(b, S("general.architecture"), (GgufValue){.kind = GGUF_STR, .s = b->arch});
-    add_key(b, S("general.name"), (GgufValue){.kind = GGUF_STR, .s = str_fmt(a, "synthetic %.*s", FMT(b->arch))});
     Str text;
     for (int i = 0; i < y->n_set; i++) { // keys that no description reads
         Str name = {y->set[i], (size_t) (strchr(y->set[i], '=') - y->set[i])};
         bool outside = str_starts(name, "general.") || str_starts(name, "tokenizer.");
         if (outside && key_find(b, name) < 0 && find_set(b, name, &text)) add_key(b, name, parse_set(b, text, false));
     }
-    if (key_find(b, S("tokenizer.ggml.model")) < 0) add_key(b, S("tokenizer.ggml.model"), (GgufValue){.kind = GGUF_STR, .s = S("none")});
+    const struct {
+        Str key, value;
+    } usual_text[] = {
+        {S("general.name"), str_fmt(a, "synthetic %.*s", FMT(b->arch))},
+        {S("tokenizer.ggml.model"), S("none")},
+    };
+    for (int i = 0; i < COUNT(usual_text); i++)
+        if (key_find(b, usual_text[i].key) < 0)
+            add_key(b, usual_text[i].key, (GgufValue){.kind = GGUF_STR, .s = usual_text[i].value});
 }
 
-void synth(Arena *a, const char *arch, const char *path, const char *const *set, int n_set, uint64_t seed, const BuildOptions *opt) {
+void synth(Arena *a, const char *arch, const char *path, const char *const *set, int n_set, uint64_t seed,
+    const BuildOptions *opt) {
     for (int i = 0; i < n_set; i++)
         if (!strchr(set[i], '=') || set[i][0] == '=') fail_usage("--set %s: NAME=VALUE was expected", set[i]);
     Spec *spec = spec_find(a, str(arch), opt->arch_file, opt->arch_dir);

@@ -169,13 +169,16 @@ static void put_text(Out *o, const Job *j, Str text) {
     }
 }
 
-// `//@ when P`: the line stays when P is not 0; `//@ when !P`: when it is.
+// `//@ when P`: the line stays when P is not a number equal to 0; `//@ when !P`: when it is.
 static bool holds(const Job *j, Str condition) {
     bool negated = str_starts(condition, "!");
     if (negated) condition.p++, condition.n--;
     const Binding *b = binding(j, condition, BIND_PARAM);
     if (!b) fail("template %.*s: `when` names no parameter: %.*s", FMT(j->name), FMT(condition));
-    return str_is(b->value, "0") == negated;
+    char *end;
+    const char *z = b->value.n ? b->value.p : "1";
+    bool zero = strtod(z, &end) == 0 && end != z;
+    return zero == negated;
 }
 
 static void put_code(Out *o, const Job *j, Str line, size_t at) {

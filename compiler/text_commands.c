@@ -74,7 +74,7 @@ int text_detokenize(const char *model, const TextInput *in, const TokenizerOptio
     Tokenizer t = open_tokenizer(a, model, gguf_open(model), opt);
     char *buf = arena_alloc(a, detok_room(&t) + 1);
     Detok d;
-    detok_begin(&d, &t, DETOK_WHOLE);
+    detok_begin(&d, &t, DETOK_WHOLE | DETOK_SPECIAL);
     for (int i = 0; i < n; i++) {
         if (ids[i] >= tok_n_vocab(&t)) fail("id %d: the vocabulary has %d tokens", ids[i], tok_n_vocab(&t));
         fwrite(buf, 1, detok_put(&d, ids[i], buf), stdout);

@@ -124,7 +124,9 @@ typedef struct {
     int n;
 } Specials;
 
-static Str text_of(const Specials *s, int i) { return s->b->text[s->id[i]]; }
+static Str text_of(const Specials *s, int i) {
+    return s->b->text[s->id[i]];
+}
 
 static void sort_by_text(const Specials *s, int *spare, int from, int to) { // merge sort; the ids are distinct texts
     if (to - from < 2) return;
@@ -243,7 +245,7 @@ static void mark_whole(TokBuild *b, uint8_t *blob) {
         if (!s->key.n || s->spell < 0) continue;
         int32_t id[2];
         bool is = b->ignore_merges || (b->whole_newlines && only_newlines(s->key)) ||
-                  (tok_encode_word(&t, s->key.p, s->key.n, id, 2, scratch) == 1 && id[0] == s->spell);
+            (tok_encode_word(&t, s->key.p, s->key.n, id, 2, scratch) == 1 && id[0] == s->spell);
         if (is) whole[i >> 5] |= 1u << (i & 31);
     }
 }

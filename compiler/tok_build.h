@@ -17,17 +17,17 @@ typedef struct {
     Arena *arena;
     const Gguf *gguf;
     const TokenizerOptions *options;
-    TokHeader head;   // filled as things become known; offsets at the end
+    TokHeader head; // filled as things become known; offsets at the end
     Str kind, pre;
     int n_vocab;
-    Str *text;        // of each token, as the file spells it
-    Str *piece;       // what it prints
+    Str *text;  // of each token, as the file spells it
+    Str *piece; // what it prints
     uint8_t *type, *attr;
-    Symbol *symbol;   // the tokens first
+    Symbol *symbol; // the tokens first
     int n_symbol, cap_symbol;
     uint32_t *slot, slot_mask;      // keys to symbol + 1
     uint32_t *text_slot, text_mask; // texts to token + 1
-    uint32_t *rank;   // SCORES: of each symbol
+    uint32_t *rank;                 // SCORES: of each symbol
     TokMerge *merge;
     int n_merge;
     int32_t byte_symbol[256], byte_token[256];
@@ -39,23 +39,23 @@ typedef struct {
 
 // Metadata, checked: NULL when the key is absent.
 const GgufValue *tok_array(const TokBuild *b, const char *key, GgufKind elem, uint64_t n); // n 0: any length
-int32_t tok_text_id(const TokBuild *b, Str text);     // the token spelled so in the file, -1
+int32_t tok_text_id(const TokBuild *b, Str text); // the token spelled so in the file, -1
 
-int32_t tok_symbol(const TokBuild *b, Str key);       // -1: none
-int32_t tok_intern(TokBuild *b, Str key);             // made when there is none
-void tok_set_key(TokBuild *b, int32_t id, Str key);   // how token id stands in a text
-void tok_bytes_from_names(TokBuild *b);               // byte tokens from <0xXX>, then characters, then the unknown token
-bool tok_in_utf8(int byte);                            // UTF-8 has this byte
-bool tok_byte_name(Str text, int *byte);              // <0xXX>
-Str tok_byte_piece(const TokBuild *b, int id);        // of a token of type byte
-Str tok_join(Arena *a, Str left, Str right);           // NULs and all
-Str tok_spaced(const TokBuild *b, Str text);          // U+2581 as spaces
+int32_t tok_symbol(const TokBuild *b, Str key);     // -1: none
+int32_t tok_intern(TokBuild *b, Str key);           // made when there is none
+void tok_set_key(TokBuild *b, int32_t id, Str key); // how token id stands in a text
+void tok_bytes_from_names(TokBuild *b);             // from <0xXX>, then characters, then the unknown token
+bool tok_in_utf8(int byte);                         // UTF-8 has this byte
+bool tok_byte_name(Str text, int *byte);            // <0xXX>
+Str tok_byte_piece(const TokBuild *b, int id);      // of a token of type byte
+Str tok_join(Arena *a, Str left, Str right);        // NULs and all
+Str tok_spaced(const TokBuild *b, Str text);        // U+2581 as spaces
 
 // tok_KIND.c: keys, symbols, merges or scores of the vocabulary.
 void tok_build_merges(TokBuild *b);
 void tok_build_scores(TokBuild *b);
 
-void tok_roles(TokBuild *b);   // tok_special.c: roles, types, attributes, EOG
-Str tok_blob(TokBuild *b);     // tok_blob.c: the tables
+void tok_roles(TokBuild *b); // tok_special.c: roles, types, attributes, EOG
+Str tok_blob(TokBuild *b);   // tok_blob.c: the tables
 
 #endif

@@ -6,7 +6,16 @@
 #include "tok_build.h"
 #include "unicode.h"
 
-enum { IGNORE_MERGES = 1, ADD_BOS = 2, NO_BOS = 4, ALWAYS_BOS = 8, KEEP_SPACES = 16, RAW = 32, SPACES = 64, NEWLINES = 128 };
+enum { // flags of pretok.def
+    IGNORE_MERGES = 1,
+    ADD_BOS = 2,
+    NO_BOS = 4,
+    ALWAYS_BOS = 8,
+    KEEP_SPACES = 16,
+    RAW = 32,
+    SPACES = 64,
+    NEWLINES = 128
+};
 
 typedef struct {
     const char *name, *pattern[TOK_SPLITS];
@@ -26,8 +35,8 @@ static const struct {
 
 static int find_pre(TokBuild *b) {
     if (!b->pre.n) {
-        note("tokenizer: the file names no pre-tokenizer (" TOK_KEY "pre); 'default' is taken, which may be wrong; --pre NAME "
-             "says better");
+        note("tokenizer: the file names no pre-tokenizer (" TOK_KEY "pre); 'default' is taken, which may be wrong; "
+             "--pre NAME says better");
         b->pre = S("default");
     }
     int best = 0, least = 1000;
@@ -36,8 +45,9 @@ static int find_pre(TokBuild *b) {
         int d = edit_distance(b->pre, str(pres[i].name));
         if (d < least) least = d, best = i;
     }
-    fail("pre-tokenizer %s is not known (the nearest name is '%s'); --pre NAME takes another one in its place, "
-         "--no-tokenizer builds without a tokenizer", str_show(b->arena, b->pre), pres[best].name);
+    fail("pre-tokenizer '%s' is not known (the nearest name is '%s'); --pre NAME takes another one in its place, "
+         "--no-tokenizer builds without a tokenizer",
+        str_show(b->arena, b->pre), pres[best].name);
 }
 
 static void make_splitters(TokBuild *b, const SplitRow *row) {
@@ -133,8 +143,8 @@ static void read_merges(TokBuild *b) {
         Str s = v->str[i];
         const char *space = s.n > 1 ? memchr(s.p + 1, ' ', s.n - 1) : NULL;
         if (!space || space == s.p + s.n - 1)
-            fail(TOK_KEY "merges[%llu] is %s, expected two parts with a space between", (unsigned long long) i,
-                 str_show(b->arena, s));
+            fail(TOK_KEY "merges[%llu] is '%s', expected two parts with a space between", (unsigned long long) i,
+                str_show(b->arena, s));
         Str left = key_of(b, (Str){s.p, (size_t) (space - s.p)});
         Str right = key_of(b, (Str){space + 1, (size_t) (s.p + s.n - space - 1)});
         if (!left.n || !right.n) continue; // no text spells it

@@ -59,7 +59,7 @@ static void read_roles(TokBuild *b) {
         if (k->v.kind == GGUF_ARR || !gguf_int(&k->v, 0, &id))
             fail("%s is %s, expected the number of a token", role_keys[i].key, gguf_kind_name(k->v.kind));
         if (id >= 0 && id < b->n_vocab) role[role_keys[i].role] = (int32_t) id;
-        else note("tokenizer: %s is %lld, no token of this vocabulary, and is ignored", role_keys[i].key, (long long) id);
+        else note("tokenizer: %s is %lld, which is no token, and is ignored", role_keys[i].key, (long long) id);
     }
 }
 
@@ -92,7 +92,8 @@ static void mark_eog(TokBuild *b) {
         if (id >= 0) b->type[id] = TOK_USER_DEFINED;
     }
     for (int i = 0; i < COUNT(not_eog); i++) {
-        if (!is_eog(b, not_eog[i].text) || !is_eog(b, not_eog[i].others[0]) || !is_eog(b, not_eog[i].others[1])) continue;
+        const char *const *others = not_eog[i].others;
+        if (!is_eog(b, not_eog[i].text) || !is_eog(b, others[0]) || !is_eog(b, others[1])) continue;
         int32_t id = tok_text_id(b, str(not_eog[i].text));
         b->attr[id] &= (uint8_t) ~TOK_A_EOG;
         b->type[id] = (uint8_t) not_eog[i].type;

@@ -20,10 +20,11 @@ const GgufValue *tok_array(const TokBuild *b, const char *key, GgufKind elem, ui
     if (v->kind != GGUF_ARR) fail("%s is %s, expected an array", key, gguf_kind_name(v->kind));
     bool number = v->elem != GGUF_STR && v->elem != GGUF_ARR && v->elem != GGUF_BOOL;
     if (elem == GGUF_STR ? v->elem != GGUF_STR : !number)
-        fail("%s is an array of %s, expected %s", key, gguf_kind_name(v->elem), elem == GGUF_STR ? "strings" : "numbers");
+        fail("%s is an array of %s, expected %s", key, gguf_kind_name(v->elem),
+            elem == GGUF_STR ? "strings" : "numbers");
     if (n && v->n != n)
         fail("%s has %llu elements, expected %llu, as many as " TOK_KEY "tokens", key, (unsigned long long) v->n,
-             (unsigned long long) n);
+            (unsigned long long) n);
     return v;
 }
 
@@ -57,7 +58,9 @@ static uint32_t *text_place(const TokBuild *b, Str text) {
     return &b->text_slot[i];
 }
 
-int32_t tok_text_id(const TokBuild *b, Str text) { return (int32_t) *text_place(b, text) - 1; }
+int32_t tok_text_id(const TokBuild *b, Str text) {
+    return (int32_t) *text_place(b, text) - 1;
+}
 
 static uint32_t *key_place(const TokBuild *b, Str key) {
     uint32_t i = (uint32_t) hash64(key.p, key.n, 2) & b->slot_mask;
@@ -65,10 +68,13 @@ static uint32_t *key_place(const TokBuild *b, Str key) {
     return &b->slot[i];
 }
 
-int32_t tok_symbol(const TokBuild *b, Str key) { return key.n ? (int32_t) *key_place(b, key) - 1 : -1; }
+int32_t tok_symbol(const TokBuild *b, Str key) {
+    return key.n ? (int32_t) *key_place(b, key) - 1 : -1;
+}
 
 static int32_t new_symbol(TokBuild *b, Str key, int32_t spell) {
-    if ((uint32_t) b->n_symbol >= TOK_SYMBOLS) fail("the tokenizer has more than %u tokens and parts of tokens", TOK_SYMBOLS);
+    if ((uint32_t) b->n_symbol >= TOK_SYMBOLS)
+        fail("the tokenizer has more than %u tokens and parts of tokens", TOK_SYMBOLS);
     uint32_t *place = key_place(b, key);
     *PUSH(b->arena, b->symbol, b->n_symbol, b->cap_symbol) = (Symbol){key, spell};
     *place = (uint32_t) b->n_symbol;
@@ -102,7 +108,9 @@ bool tok_byte_name(Str text, int *byte) {
     return true;
 }
 
-bool tok_in_utf8(int byte) { return byte < 0xC0 || (byte > 0xC1 && byte < 0xF5); }
+bool tok_in_utf8(int byte) {
+    return byte < 0xC0 || (byte > 0xC1 && byte < 0xF5);
+}
 
 void tok_bytes_from_names(TokBuild *b) {
     int missing = 0;
@@ -116,14 +124,14 @@ void tok_bytes_from_names(TokBuild *b) {
         missing += tok_in_utf8(i);
     }
     if (missing)
-        note("tokenizer: %d of the bytes of UTF-8 have no token; where no other token covers them they become %s", missing,
-             b->head.role[TOK_UNK] >= 0 ? "the unknown token" : "nothing");
+        note("tokenizer: %d of the bytes of UTF-8 have no token; where no other token covers them they become %s",
+            missing, b->head.role[TOK_UNK] >= 0 ? "the unknown token" : "nothing");
 }
 
 Str tok_byte_piece(const TokBuild *b, int id) {
     int byte;
     if (!tok_byte_name(b->text[id], &byte))
-        fail("token %d, %s, is of type byte but not spelled like <0x0A>", id, str_show(b->arena, b->text[id]));
+        fail("token %d, '%s', is of type byte but not spelled like <0x0A>", id, str_show(b->arena, b->text[id]));
     char c = (char) byte;
     return str_dup(b->arena, (Str){&c, 1});
 }
@@ -171,8 +179,8 @@ static const Kind *find_kind(const TokBuild *b) {
         if (str_is(b->kind, kinds[i].name)) return &kinds[i];
         all = str_fmt(b->arena, "%.*s%s%s", FMT(all), i ? ", " : "", kinds[i].name);
     }
-    fail("tokenizer kind %s (" TOK_KEY "model) is not one of those known: %.*s; --no-tokenizer builds without it",
-         str_show(b->arena, b->kind), FMT(all));
+    fail("tokenizer kind '%s' (" TOK_KEY "model) is not one of those known: %.*s; --no-tokenizer builds without it",
+        str_show(b->arena, b->kind), FMT(all));
 }
 
 static void set_roles(TokBuild *b, const Kind *k) {
@@ -207,7 +215,7 @@ static void read_tokens(TokBuild *b) {
     for (int i = 0; i < n; i++) {
         Str text = v->str[i].n ? v->str[i] : str_fmt(b->arena, "[EMPTY_%d]", i);
         uint32_t *place = text_place(b, text);
-        if (*place) fail(TOK_KEY "tokens has %s twice, at %u and %d", str_show(b->arena, text), *place - 1, i);
+        if (*place) fail(TOK_KEY "tokens has '%s' twice, at %u and %d", str_show(b->arena, text), *place - 1, i);
         b->text[i] = b->piece[i] = text;
         *place = (uint32_t) i + 1;
     }

@@ -5,8 +5,8 @@
 #include "gguf.h"
 
 typedef struct {
-    Str pre;   // --pre NAME in place of tokenizer.ggml.pre; empty: the file's
-    bool none; // --no-tokenizer
+    Str pre;         // --pre NAME in place of tokenizer.ggml.pre; empty: the file's
+    bool none;       // --no-tokenizer
     const Str *stop; // --stop TEXT: ends generation
     int n_stop;
 } TokenizerOptions;

@@ -79,12 +79,20 @@ Toolchain toolchain_find(const char *cc, const char *march) {
     fail("no C compiler was found (cc, gcc, clang); install the package gcc (apt-get install gcc), or name one with --cc PATH");
 }
 
+// Sources that only programs with a chat template need.
+static bool for_chat(const char *path) {
+    static const char *const names[] = {"runtime/value", "runtime/json", "runtime/chat"};
+    for (int i = 0; i < COUNT(names); i++)
+        if (!strncmp(path, names[i], strlen(names[i]))) return true;
+    return false;
+}
+
 void write_runtime(const char *dir) {
     Arena *a = arena_new();
     const char *runtime = str_z(a, str_fmt(a, "%s/runtime", dir));
     if (mkdir(runtime, 0777) && errno != EEXIST) fail("cannot make the folder %s: %s", runtime, strerror(errno));
     for (int i = 0; i < n_embedded; i++) {
-        if (strncmp(embedded[i].path, "runtime/", 8)) continue;
+        if (strncmp(embedded[i].path, "runtime/", 8) || for_chat(embedded[i].path)) continue;
         FileOut *f = file_create(str_z(a, str_fmt(a, "%s/%s", dir, embedded[i].path)));
         file_write(f, embedded[i].data, embedded[i].size);
         file_commit(f, false);
@@ -93,8 +101,8 @@ void write_runtime(const char *dir) {
 }
 
 // Contraction is off so that a sum has the same bits in every kernel that makes it.
-static const char *const model_flags[] = {"-std=gnu11", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Iruntime", NULL};
-static const char *const runtime_flags[] = {"-std=gnu11", "-O2", "-ffp-contract=off", "-Iruntime", NULL};
+static const char *const model_flags[] = {"-std=gnu11", "-O3", "-ffp-contract=off", NULL};
+static const char *const runtime_flags[] = {"-std=gnu11", "-O2", "-ffp-contract=off", NULL};
 
 static const char *in(Arena *a, const char *dir, const char *name) { return str_z(a, str_fmt(a, "%s/%s", dir, name)); }
 
@@ -108,12 +116,18 @@ static Command begin(Arena *a, const Toolchain *t, const char *dir, const char *
 
 static void add_runtime(Arena *a, Command *c, const char *dir, int part, int parts) {
     for (int i = 0, k = 0; i < n_embedded; i++)
-        if (!strncmp(embedded[i].path, "runtime/", 8) && str_ends(str(embedded[i].path), ".c") && k++ % parts == part) add(c, in(a, dir, embedded[i].path));
+        if (!strncmp(embedded[i].path, "runtime/", 8) && str_ends(str(embedded[i].path), ".c") && !for_chat(embedded[i].path) && k++ % parts == part) add(c, in(a, dir, embedded[i].path));
 }
 
-void compile_program(Arena *a, const Toolchain *t, const char *dir) {
-    Command model = begin(a, t, dir, model_flags), half[2];
-    add(&model, str_z(a, str_fmt(a, "-march=%s", t->march)));
+static Command begin_model(Arena *a, const Toolchain *t, const Target *target, const char *dir) {
+    Command c = begin(a, t, dir, model_flags);
+    add_all(&c, target->flags);
+    add(&c, str_z(a, str_fmt(a, "-march=%s", t->march)));
+    return c;
+}
+
+void compile_program(Arena *a, const Toolchain *t, const Target *target, const char *dir) {
+    Command model = begin_model(a, t, target, dir), half[2];
     add(&model, "-c"), add(&model, in(a, dir, "model.c")), add(&model, "-o"), add(&model, in(a, dir, "model.o"));
     pid_t first = start(&model, in(a, dir, "model.log")), pid[2];
     for (int i = 0; i < 2; i++) { // the runtime, linked into one object by halves
@@ -130,21 +144,19 @@ void compile_program(Arena *a, const Toolchain *t, const char *dir) {
     finish(start(&link, in(a, dir, "link.log")), &link, in(a, dir, "link.log"));
 }
 
-void compile_traced(Arena *a, const Toolchain *t, const char *dir) {
-    Command c = begin(a, t, dir, model_flags);
-    add(&c, str_z(a, str_fmt(a, "-march=%s", t->march)));
+void compile_traced(Arena *a, const Toolchain *t, const Target *target, const char *dir) {
+    Command c = begin_model(a, t, target, dir);
     add(&c, "-DTRACE"), add(&c, "-fPIC"), add(&c, "-shared"), add(&c, "-w"), add(&c, "-o"), add(&c, in(a, dir, "model.so"));
     add(&c, in(a, dir, "model.c"));
-    static const char *const needed[] = {"runtime/team.c", "runtime/error.c"};
-    for (int i = 0; i < COUNT(needed); i++) add(&c, in(a, dir, needed[i]));
     add(&c, "-pthread"), add(&c, "-lm");
     finish(start(&c, in(a, dir, "traced.log")), &c, in(a, dir, "traced.log"));
 }
 
-Str build_command(Arena *a, const Toolchain *t, const char *program) {
+Str build_command(Arena *a, const Toolchain *t, const Target *target, const char *program) {
     Out o = out_new(a);
     out(&o, "%s", t->cc);
     for (const char *const *f = model_flags; *f; f++) out(&o, " %s", *f);
-    out(&o, " -march=%s model.c runtime/*.c -o %s -pthread -lm", t->march, program);
+    for (const char *const *f = target->flags; *f; f++) out(&o, " %s", *f);
+    out(&o, " -Iruntime -march=%s model.c runtime/*.c -o %s -pthread -lm", t->march, program);
     return out_text(&o);
 }

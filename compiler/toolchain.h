@@ -2,7 +2,7 @@
 #ifndef TOOLCHAIN_H
 #define TOOLCHAIN_H
 
-#include "util.h"
+#include "target/target.h"
 
 typedef struct {
     const char *cc;    // "gcc", or what --cc says
@@ -14,10 +14,10 @@ Toolchain toolchain_find(const char *cc, const char *march);
 // Writes the runtime's sources (and headers) into dir/runtime.
 void write_runtime(const char *dir);
 // Compiles dir/model.c for the target and dir/runtime for any processor, side by side, and links dir/program.
-void compile_program(Arena *a, const Toolchain *t, const char *dir);
-// Compiles dir/model.c with -DTRACE and what of the runtime it needs into dir/model.so.
-void compile_traced(Arena *a, const Toolchain *t, const char *dir);
+void compile_program(Arena *a, const Toolchain *t, const Target *target, const char *dir);
+// Compiles dir/model.c with -DTRACE into dir/model.so; threads and callbacks are the loading program's.
+void compile_traced(Arena *a, const Toolchain *t, const Target *target, const char *dir);
 // The one command that does the same from the folder of the sources, for the head of the main one.
-Str build_command(Arena *a, const Toolchain *t, const char *program);
+Str build_command(Arena *a, const Toolchain *t, const Target *target, const char *program);
 
 #endif

@@ -6,7 +6,36 @@
 
 // The standard's own two-letter names; a category's group is its first letter.
 typedef enum {
-    Cc, Cf, Cn, Co, Cs, Ll, Lm, Lo, Lt, Lu, Mc, Me, Mn, Nd, Nl, No, Pc, Pd, Pe, Pf, Pi, Po, Ps, Sc, Sk, Sm, So, Zl, Zp, Zs,
+    Cc,
+    Cf,
+    Cn,
+    Co,
+    Cs,
+    Ll,
+    Lm,
+    Lo,
+    Lt,
+    Lu,
+    Mc,
+    Me,
+    Mn,
+    Nd,
+    Nl,
+    No,
+    Pc,
+    Pd,
+    Pe,
+    Pf,
+    Pi,
+    Po,
+    Ps,
+    Sc,
+    Sk,
+    Sm,
+    So,
+    Zl,
+    Zp,
+    Zs,
     UNICODE_CATEGORIES
 } UnicodeCategory;
 

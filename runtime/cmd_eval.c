@@ -31,12 +31,10 @@ static int parse_positions(Rows *r, const char *list, int n) {
     size_t count = (size_t) n;
     if (list) {
         count = 1;
-        for (const char *p = list; *p; p++)
-            count += *p == ',';
+        for (const char *p = list; *p; p++) count += *p == ',';
     }
     r->wanted = malloc(count * sizeof *r->wanted);
-    if (!r->wanted)
-        return complain("no memory for %zu positions", count);
+    if (!r->wanted) return complain("no memory for %zu positions", count);
     r->n = 0;
     for (const char *p = list; list; p++) {
         char number[16];
@@ -45,8 +43,7 @@ static int parse_positions(Rows *r, const char *list, int n) {
         if (length && length < sizeof number) {
             memcpy(number, p, length);
             number[length] = '\0';
-            if (parse_int(number, 0, INT32_MAX, &pos))
-                pos = -1;
+            if (parse_int(number, 0, INT32_MAX, &pos)) pos = -1;
         }
         if (pos < 0) {
             complain("--at '%s': positions separated by commas are expected, like 0,5,7", list);
@@ -57,11 +54,9 @@ static int parse_positions(Rows *r, const char *list, int n) {
         r->wanted[r->n] = (Wanted){pos, r->n};
         r->n++;
         p += length;
-        if (!*p)
-            break;
+        if (!*p) break;
     }
-    for (; !list && r->n < n; r->n++)
-        r->wanted[r->n] = (Wanted){r->n, r->n};
+    for (; !list && r->n < n; r->n++) r->wanted[r->n] = (Wanted){r->n, r->n};
     qsort(r->wanted, (size_t) r->n, sizeof *r->wanted, by_position);
     return 0;
 }
@@ -73,7 +68,8 @@ static int write_rows(void *context, Program *p) {
         const float *logits = p->model.logits + (size_t) i * (size_t) p->info->n_vocab;
         for (; r->done < r->n && r->wanted[r->done].pos == p->out_pos[i]; r->done++) {
             uint64_t at = (uint64_t) r->wanted[r->done].row * row_bytes;
-            if (r->file.direct ? outfile_write(&r->file, logits, row_bytes) : outfile_write_at(&r->file, logits, row_bytes, at))
+            if (r->file.direct ? outfile_write(&r->file, logits, row_bytes)
+                               : outfile_write_at(&r->file, logits, row_bytes, at))
                 return -1;
         }
     }
@@ -83,8 +79,7 @@ static int write_rows(void *context, Program *p) {
 static int logits(Program *p, const Options *o, Rows *r, const int32_t *ids, int n) {
     uint8_t *want = calloc((size_t) n, 1);
     int result = want ? program_append(p, ids, n) : complain("no memory for %d positions", n);
-    if (!result)
-        result = parse_positions(r, o->at, n);
+    if (!result) result = parse_positions(r, o->at, n);
     if (!result)
         result = outfile_open(&r->file, o->output, (uint64_t) r->n * (uint64_t) p->info->n_vocab * sizeof(float));
     if (!result) {
@@ -95,13 +90,11 @@ static int logits(Program *p, const Options *o, Rows *r, const int32_t *ids, int
         }
         for (int i = 1; r->file.direct && i < r->n && !result; i++)
             if (r->wanted[i].row < r->wanted[i - 1].row)
-                result = complain("'%s' is no file: rows can only be written there in order of position", r->file.target);
-        if (!result)
-            result = program_eval_rows(p, end, want, write_rows, r);
-        if (!result)
-            result = outfile_commit(&r->file);
-        else
-            outfile_abandon(&r->file);
+                result =
+                    complain("'%s' is no file: rows can only be written there in order of position", r->file.target);
+        if (!result) result = program_eval_rows(p, end, want, write_rows, r);
+        if (!result) result = outfile_commit(&r->file);
+        else outfile_abandon(&r->file);
     }
     free(want);
     return result;
@@ -117,12 +110,9 @@ int cmd_logits(const Options *o) {
         return 2;
     }
     int result = open_model(&p, o);
-    if (!result)
-        result = input_tokens(&p, o, true, false, &ids, &n);
-    if (!result && !n)
-        result = complain("the input is empty: at least one token is needed");
-    if (!result)
-        result = logits(&p, o, &rows, ids, n);
+    if (!result) result = input_tokens(&p, o, true, false, &ids, &n);
+    if (!result && !n) result = complain("the input is empty: at least one token is needed");
+    if (!result) result = logits(&p, o, &rows, ids, n);
     free(rows.wanted);
     free(ids);
     return result;
@@ -138,11 +128,9 @@ typedef struct {
 // -log of the probability that softmax(x) gives to `id`, in double.
 static double surprise(const float *x, int n, int32_t id) {
     float max = -INFINITY;
-    for (int i = 0; i < n; i++)
-        max = x[i] > max ? x[i] : max;
+    for (int i = 0; i < n; i++) max = x[i] > max ? x[i] : max;
     double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += exp((double) x[i] - max);
+    for (int i = 0; i < n; i++) sum += exp((double) x[i] - max);
     return log(sum) + max - x[id];
 }
 
@@ -158,7 +146,8 @@ static void predict(const void *arg, Worker *w) {
     int n_vocab = model_info.n_vocab, outs = (int) a->outs;
     PIECES(w, outs, i) {
         int pos = m->out_pos[i];
-        a->predicted->nll[pos] = surprise(m->logits + (size_t) i * (size_t) n_vocab, n_vocab, a->predicted->ids[pos + 1]);
+        a->predicted->nll[pos] =
+            surprise(m->logits + (size_t) i * (size_t) n_vocab, n_vocab, a->predicted->ids[pos + 1]);
     }
 }
 
@@ -182,10 +171,10 @@ static int perplexity(Program *p, const int32_t *ids, int n) {
         sum += predicted.nll[i];
     double mean = sum / (n - 1);
     if (!result)
-        result = out_print("{\"tokens\": %d, \"nll\": ", n) || out_number(mean) || out_print(", \"ppl\": ") || out_number(exp(mean))
-                         || out_print("}\n")
-                     ? -1
-                     : 0;
+        result = out_print("{\"tokens\": %d, \"nll\": ", n) || out_number(mean) || out_print(", \"ppl\": ") ||
+                out_number(exp(mean)) || out_print("}\n")
+            ? -1
+            : 0;
     free(want);
     free(predicted.nll);
     return result;
@@ -196,12 +185,11 @@ int cmd_perplexity(const Options *o) {
     int32_t *ids = NULL;
     int n = 0;
     int result = open_model(&p, o);
-    if (!result)
-        result = input_tokens(&p, o, true, false, &ids, &n);
+    if (!result) result = input_tokens(&p, o, true, false, &ids, &n);
     if (!result && n < 2)
-        result = complain("the text has %d token%s: at least 2 are needed, each is predicted from those before it", n, n == 1 ? "" : "s");
-    if (!result)
-        result = perplexity(&p, ids, n);
+        result = complain("the text has %d token%s: at least 2 are needed, each is predicted from those before it", n,
+            n == 1 ? "" : "s");
+    if (!result) result = perplexity(&p, ids, n);
     free(ids);
     return result;
 }

@@ -18,37 +18,34 @@ static int write_text(void *context, const char *text, size_t n) {
 static int tell_probabilities(void *context, int32_t id, float log_p, const Candidate *best, int n) {
     (void) context;
     fprintf(stderr, "{\"id\": %d, \"logprob\": %.6g, \"top\": [", id, (double) log_p);
-    for (int i = 0; i < n; i++)
-        fprintf(stderr, "%s[%d, %.6g]", i ? ", " : "", best[i].id, (double) best[i].p);
+    for (int i = 0; i < n; i++) fprintf(stderr, "%s[%d, %.6g]", i ? ", " : "", best[i].id, (double) best[i].p);
     fprintf(stderr, "]}\n");
     return 0;
 }
 
 static void closing_line(const Generated *g) {
-    static const char *const reasons[] = {"as many as asked for", "end of text", "stop text", "the context is full", "interrupted"};
-    fprintf(stderr, "%d tokens read, %.1f a second; %d made", g->evaluated, g->evaluated / (g->prompt_s > 0 ? g->prompt_s : 1e-9),
-            g->made);
-    if (g->made > 1)
-        fprintf(stderr, ", %.1f a second", (g->made - 1) / (g->generate_s > 0 ? g->generate_s : 1e-9));
+    static const char *const reasons[] = {
+        "as many as asked for", "end of text", "stop text", "the context is full", "interrupted"};
+    fprintf(stderr, "%d tokens read, %.1f a second; %d made", g->evaluated,
+        g->evaluated / (g->prompt_s > 0 ? g->prompt_s : 1e-9), g->made);
+    if (g->made > 1) fprintf(stderr, ", %.1f a second", (g->made - 1) / (g->generate_s > 0 ? g->generate_s : 1e-9));
     fprintf(stderr, "; %s\n", reasons[g->end]);
 }
 
 static int run(Program *p, const Options *o, const int32_t *ids, int n) {
-    GenerateOptions how = {.limit = o->n, .ignore_eog = o->ignore_eos, .write = write_text, .logprobs = o->logprobs,
-                           .tell = tell_probabilities};
+    GenerateOptions how = {.limit = o->n,
+        .ignore_eog = o->ignore_eos,
+        .write = write_text,
+        .logprobs = o->logprobs,
+        .tell = tell_probabilities};
     Generated g;
-    if (program_append(p, ids, n) || generate(p, &how, &g))
-        return -1;
-    if (isatty(STDOUT_FILENO) && g.made && out_write("\n", 1))
-        return -1;
-    if (out_flush())
-        return -1;
-    if (o->verbose || isatty(STDERR_FILENO))
-        closing_line(&g);
+    if (program_append(p, ids, n) || generate(p, &how, &g)) return -1;
+    if (isatty(STDOUT_FILENO) && g.made && out_write("\n", 1)) return -1;
+    if (out_flush()) return -1;
+    if (o->verbose || isatty(STDERR_FILENO)) closing_line(&g);
     else if (g.end == END_CONTEXT)
         fprintf(stderr, "note: stopped after %d tokens: the context of %d is full\n", g.made, p->state.n_ctx);
-    if (o->save && state_save(&p->state, 0, o->save))
-        return -1;
+    if (o->save && state_save(&p->state, 0, o->save)) return -1;
     return g.end == END_INTERRUPTED ? complain("interrupted after %d new tokens", g.made) : 0;
 }
 
@@ -59,18 +56,14 @@ int cmd_run(const Options *o) {
     if (o->narrowed && !o->temp_given)
         fprintf(stderr, "note: without --temp the likeliest token is taken; --top-k and the like change nothing\n");
     int result = open_model(&p, o);
-    if (!result)
-        result = set_breakers(&p, o);
-    if (!result && o->load)
-        result = state_load(&p.state, 0, o->load);
+    if (!result) result = set_breakers(&p, o);
+    if (!result && o->load) result = state_load(&p.state, 0, o->load);
     if (!result) // a text that goes on does not begin again
         result = input_tokens(&p, o, !o->load, o->load != NULL, &ids, &n);
     if (!result && !n && !o->load)
         result = complain("the prompt is empty: the model needs at least one token to go on from");
-    if (!result)
-        result = run(&p, o, ids, n);
+    if (!result) result = run(&p, o, ids, n);
     free(ids);
-    if (p.info)
-        program_close(&p);
+    if (p.info) program_close(&p);
     return result;
 }

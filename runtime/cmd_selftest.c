@@ -12,9 +12,9 @@
 #include <string.h>
 
 typedef struct {
-    uint64_t hash;  // of all rows so far
-    bool compare;   // with the stored values, too
-    int next;       // in selftest.check
+    uint64_t hash; // of all rows so far
+    bool compare;  // with the stored values, too
+    int next;      // in selftest.check
     int failed;
 } Check;
 
@@ -30,15 +30,14 @@ static uint64_t hash_row(uint64_t hash, const float *x, int n) {
 
 static int compare(const SelfCheck *c, const float *x, int n_vocab) {
     int32_t top = argmax(x, n_vocab);
-    if (top < 0)
-        return complain("selftest: the logits at position %d are not numbers", c->pos);
+    if (top < 0) return complain("selftest: the logits at position %d are not numbers", c->pos);
     for (int i = 0; i < SELFTEST_PROBES; i++)
         if (!(fabsf(x[c->probe[i]] - c->value[i]) <= selftest.tolerance))
-            return complain("selftest: logit %d at position %d is %.6g, stored is %.6g, the tolerance %.3g", c->probe[i], c->pos,
-                            (double) x[c->probe[i]], (double) c->value[i], (double) selftest.tolerance);
+            return complain("selftest: logit %d at position %d is %.6g, stored is %.6g, the tolerance %.3g",
+                c->probe[i], c->pos, (double) x[c->probe[i]], (double) c->value[i], (double) selftest.tolerance);
     if (!(x[c->top] >= x[top] - 2 * selftest.tolerance))
-        return complain("selftest: the likeliest token at position %d is %d (%.6g), stored is %d (%.6g here)", c->pos, top,
-                        (double) x[top], c->top, (double) x[c->top]);
+        return complain("selftest: the likeliest token at position %d is %d (%.6g), stored is %d (%.6g here)", c->pos,
+            top, (double) x[top], c->top, (double) x[c->top]);
     return 0;
 }
 
@@ -47,7 +46,8 @@ static int take_rows(void *context, Program *p) {
     for (int i = 0; i < p->model.outs; i++) {
         const float *x = p->model.logits + (size_t) i * (size_t) p->info->n_vocab;
         check->hash = hash_row(check->hash, x, p->info->n_vocab);
-        for (; check->compare && check->next < selftest.n_check && selftest.check[check->next].pos == p->out_pos[i]; check->next++)
+        for (; check->compare && check->next < selftest.n_check && selftest.check[check->next].pos == p->out_pos[i];
+             check->next++)
             if (compare(&selftest.check[check->next], x, p->info->n_vocab)) {
                 check->failed = 1;
                 return -1;
@@ -63,14 +63,13 @@ static int evaluate(int threads, int batch, int pieces, Check *check) {
     uint8_t *want = malloc((size_t) selftest.n_ids);
     int result = want ? 0 : complain("no memory for %d positions", selftest.n_ids);
     if (!result)
-        result = program_open_file(&p, &model_info, weights_file) || program_open(&p, &s) || program_append(&p, selftest.ids, selftest.n_ids);
+        result = program_open_file(&p, &model_info, weights_file) || program_open(&p, &s) ||
+            program_append(&p, selftest.ids, selftest.n_ids);
     if (!result) {
         memset(want, 1, (size_t) selftest.n_ids);
         p.interrupted = &interrupted;
-        if (pieces > 0)
-            result = program_eval_rows(&p, pieces, want, take_rows, check);
-        if (!result)
-            result = program_eval_rows(&p, selftest.n_ids, want, take_rows, check);
+        if (pieces > 0) result = program_eval_rows(&p, pieces, want, take_rows, check);
+        if (!result) result = program_eval_rows(&p, selftest.n_ids, want, take_rows, check);
         program_close(&p);
     }
     free(want);
@@ -82,23 +81,27 @@ int cmd_selftest(const Options *o) {
         const char *name;
         int threads, batch, pieces; // threads 0: as asked for
     } ways[] = {
-        {"1 thread", 1, 0, 0}, {"2 threads", 2, 0, 0}, {"3 threads", 3, 0, 0}, {"one token at a time", 0, 1, 0},
-        {"batches of 3", 0, 3, 0}, {"the text in two pieces", 0, 0, 1},
+        {"1 thread", 1, 0, 0},
+        {"2 threads", 2, 0, 0},
+        {"3 threads", 3, 0, 0},
+        {"one token at a time", 0, 1, 0},
+        {"batches of 3", 0, 3, 0},
+        {"the text in two pieces", 0, 0, 1},
     };
-    if (selftest.n_ids < 1)
-        return complain("no results were stored in this program when it was built");
+    if (selftest.n_ids < 1) return complain("no results were stored in this program when it was built");
     Check first = {.compare = true};
-    if (evaluate(o->threads, 0, 0, &first))
-        return first.failed ? 3 : -1;
+    if (evaluate(o->threads, 0, 0, &first)) return first.failed ? 3 : -1;
     if (first.next != selftest.n_check) {
-        complain("selftest: %d of %d stored positions were not reached", selftest.n_check - first.next, selftest.n_check);
+        complain(
+            "selftest: %d of %d stored positions were not reached", selftest.n_check - first.next, selftest.n_check);
         return 3;
     }
     int n_ways = (int) (sizeof ways / sizeof *ways);
     for (int i = 0; i < n_ways; i++) {
         Check again = {0};
-        if (evaluate(ways[i].threads ? ways[i].threads : o->threads, ways[i].batch < model_info.max_batch ? ways[i].batch : 0,
-                     ways[i].pieces < selftest.n_ids ? ways[i].pieces : 0, &again))
+        if (evaluate(ways[i].threads ? ways[i].threads : o->threads,
+                ways[i].batch < model_info.max_batch ? ways[i].batch : 0,
+                ways[i].pieces < selftest.n_ids ? ways[i].pieces : 0, &again))
             return -1;
         if (again.hash != first.hash) {
             complain("selftest: with %s the logits have other bits", ways[i].name);

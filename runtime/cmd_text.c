@@ -24,8 +24,7 @@ int parse_bias(const Options *o, LogitBias *bias) {
             memcpy(number, text, n);
             number[n] = '\0';
             x = strtod(text + n, &end);
-            if (end == text + n || parse_int(number, 0, INT32_MAX, &id))
-                end = "x";
+            if (end == text + n || parse_int(number, 0, INT32_MAX, &id)) end = "x";
         }
         if (*end || x != x || x > 1e6) {
             complain("--logit-bias '%s': a token's id and what to add is expected, like 15043+1.5 or 15043-inf", text);
@@ -43,8 +42,7 @@ int parse_bias(const Options *o, LogitBias *bias) {
 static bool contains(const char *text, size_t n, const char *part) {
     size_t length = strlen(part);
     for (size_t i = 0; length && i + length <= n; i++)
-        if (!memcmp(text + i, part, length))
-            return true;
+        if (!memcmp(text + i, part, length)) return true;
     return false;
 }
 
@@ -57,8 +55,7 @@ int set_breakers(Program *p, const Options *o) {
     for (int id = 0; id < p->info->n_vocab && id < tok_n_vocab(&p->tokenizer); id++) {
         size_t size;
         const char *text = tok_bytes(&p->tokenizer, id, &size);
-        for (int i = 0; i < n; i++)
-            p->sampler.breaks[id] |= contains(text, size, list[i]);
+        for (int i = 0; i < n; i++) p->sampler.breaks[id] |= contains(text, size, list[i]);
     }
     return 0;
 }
@@ -67,11 +64,9 @@ int open_model(Program *p, const Options *o) {
     Settings s = settings_of(o);
     LogitBias bias[MAX_LISTED];
     memset(p, 0, sizeof *p);
-    if (settings_check(&s, &model_info) || parse_bias(o, bias))
-        return 2;
+    if (settings_check(&s, &model_info) || parse_bias(o, bias)) return 2;
     s.bias = bias, s.n_bias = o->bias.n;
-    if (program_open_file(p, &model_info, weights_file) || program_open(p, &s))
-        return -1;
+    if (program_open_file(p, &model_info, weights_file) || program_open(p, &s)) return -1;
     p->interrupted = &interrupted;
     sampler_use(&p->sampler, &o->sample);
     return 0;
@@ -94,29 +89,25 @@ static int encode(const Program *p, const char *text, size_t size, int flags, in
     }
     free(*ids);
     *ids = NULL;
-    return got == TOK_TOO_LONG ? complain("the text has %zu bytes, more than can be tokenized at once (1 GiB)", size)
-                               : complain("no memory to tokenize %zu bytes: %zu are needed", size, room + cap * sizeof **ids);
+    return got == TOK_TOO_LONG
+        ? complain("the text has %zu bytes, more than can be tokenized at once (1 GiB)", size)
+        : complain("no memory to tokenize %zu bytes: %zu are needed", size, room + cap * sizeof **ids);
 }
 
 int input_tokens(const Program *p, const Options *o, bool special, bool optional, int32_t **ids, int *n) {
     *ids = NULL, *n = 0;
-    if (o->ids)
-        return read_ids(o->ids, p->info->n_vocab, ids, n);
+    if (o->ids) return read_ids(o->ids, p->info->n_vocab, ids, n);
     if (!o->prompt && !o->file) {
-        if (optional)
-            return 0;
+        if (optional) return 0;
         complain("no input: give -p TEXT, -f FILE or --ids FILE");
         return 2;
     }
-    if (!p->has_tokenizer)
-        return no_tokenizer();
+    if (!p->has_tokenizer) return no_tokenizer();
     int flags = (special && !o->no_special ? TOK_ADD_SPECIAL : 0) | (o->parse_special ? TOK_PARSE_SPECIAL : 0);
-    if (o->prompt)
-        return encode(p, o->prompt, strlen(o->prompt), flags, ids, n);
+    if (o->prompt) return encode(p, o->prompt, strlen(o->prompt), flags, ids, n);
     char *text;
     size_t size;
-    if (read_file(o->file, &text, &size))
-        return -1;
+    if (read_file(o->file, &text, &size)) return -1;
     int result = encode(p, text, size, flags, ids, n);
     free(text);
     return result;
@@ -131,16 +122,12 @@ int cmd_tokenize(const Options *o) {
         return 2;
     }
     int result = program_open_file(&p, &model_info, weights_file);
-    if (!result)
-        result = input_tokens(&p, o, true, false, &ids, &n);
-    if (result)
-        return result;
-    if (o->json)
-        result = out_write("[", 1);
+    if (!result) result = input_tokens(&p, o, true, false, &ids, &n);
+    if (result) return result;
+    if (o->json) result = out_write("[", 1);
     for (int i = 0; i < n && !result; i++)
         result = o->json ? out_print("%s%d", i ? ", " : "", ids[i]) : out_print("%d\n", ids[i]);
-    if (o->json && !result)
-        result = out_write("]\n", 2);
+    if (o->json && !result) result = out_write("]\n", 2);
     free(ids);
     program_close(&p);
     return result;
@@ -155,22 +142,16 @@ int cmd_detokenize(const Options *o) {
         complain("no input: give -f FILE with token ids");
         return 2;
     }
-    if (program_open_file(&p, &model_info, weights_file))
-        return -1;
-    if (!p.has_tokenizer)
-        return complain("this model has no tokenizer: its ids stand for no text");
-    if (read_ids(o->file, tok_n_vocab(&p.tokenizer), &ids, &n))
-        return -1;
+    if (program_open_file(&p, &model_info, weights_file)) return -1;
+    if (!p.has_tokenizer) return complain("this model has no tokenizer: its ids stand for no text");
+    if (read_ids(o->file, tok_n_vocab(&p.tokenizer), &ids, &n)) return -1;
     size_t room = detok_room(&p.tokenizer);
     char *text = malloc(room);
-    if (!text)
-        return complain("no memory for %zu bytes", room);
+    if (!text) return complain("no memory for %zu bytes", room);
     detok_begin(&d, &p.tokenizer, DETOK_WHOLE | DETOK_SPECIAL); // the text that gave these ids
     int result = 0;
-    for (int i = 0; i < n && !result; i++)
-        result = out_write(text, detok_put(&d, ids[i], text));
-    if (!result)
-        result = out_write(text, detok_end(&d, text));
+    for (int i = 0; i < n && !result; i++) result = out_write(text, detok_put(&d, ids[i], text));
+    if (!result) result = out_write(text, detok_end(&d, text));
     free(text);
     free(ids);
     program_close(&p);
@@ -183,17 +164,19 @@ int cmd_info(const Options *o) {
     int threads = cores_available();
     memory_layout(&m, i, threads, i->n_ctx, 1, sampler_bytes(i->n_vocab, i->n_ctx), 0, team_bytes(threads));
     if (o->json) {
-        int bad = out_print("{\"model\": ") || out_string(i->name) || out_print(", \"arch\": ") || out_string(i->arch)
-                  || out_print(", \"source\": ") || out_string(i->source);
-        return bad ? -1
-                   : out_print(", \"hash\": \"%016llx\", \"vocab\": %d, \"ctx\": %d, \"layers\": %d, \"embd\": %d, \"params\": %llu, "
-                               "\"weight_bytes\": %llu, \"kv_type\": \"%s\", \"kv_bytes\": %llu, \"memory_bytes\": %llu}\n",
-                               (unsigned long long) i->hash, i->n_vocab, i->n_ctx, i->n_layer, i->n_embd,
-                               (unsigned long long) i->param_count, (unsigned long long) i->weight_bytes, i->kv_type,
-                               (unsigned long long) m.bytes[MEM_STATE], (unsigned long long) m.total);
+        int bad = out_print("{\"model\": ") || out_string(i->name) || out_print(", \"arch\": ") ||
+            out_string(i->arch) || out_print(", \"source\": ") || out_string(i->source);
+        return bad
+            ? -1
+            : out_print(", \"hash\": \"%016llx\", \"vocab\": %d, \"ctx\": %d, \"layers\": %d, \"embd\": %d, "
+                        "\"params\": %llu, "
+                        "\"weight_bytes\": %llu, \"kv_type\": \"%s\", \"kv_bytes\": %llu, \"memory_bytes\": %llu}\n",
+                  (unsigned long long) i->hash, i->n_vocab, i->n_ctx, i->n_layer, i->n_embd,
+                  (unsigned long long) i->param_count, (unsigned long long) i->weight_bytes, i->kv_type,
+                  (unsigned long long) m.bytes[MEM_STATE], (unsigned long long) m.total);
     }
-    int bad = out_print("%s\nmemory with %d thread%s and a context of %d, besides the mapped weights\n", i->info, threads,
-                        threads == 1 ? "" : "s", i->n_ctx);
+    int bad = out_print("%s\nmemory with %d thread%s and a context of %d, besides the mapped weights\n", i->info,
+        threads, threads == 1 ? "" : "s", i->n_ctx);
     for (int part = 0; part < MEM_PARTS && !bad; part++)
         bad = out_print("  %-12s %14llu bytes\n", memory_part_name(part), (unsigned long long) m.bytes[part]);
     return bad ? bad : out_print("  %-12s %14llu bytes\n", "total", (unsigned long long) m.total);

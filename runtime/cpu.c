@@ -1,5 +1,5 @@
 // Compares the instruction sets that the code was compiled for with those of this processor, before any of that code
-// runs: a message instead of an illegal instruction. In: the needed names. Out: 0, or a complaint with the missing ones.
+// runs: a message instead of an illegal instruction. In: the needed names. Out: 0, or a complaint with those missing.
 #include "cpu.h"
 #include "error.h"
 #include <stdio.h>
@@ -16,21 +16,17 @@ static int has_word(const char *list, const char *name, size_t n) {
 }
 
 int cpu_check(const char *needed) {
-    char text[16384], missing[400] = "", name[64];
-    if (!needed[strspn(needed, " ")])
-        return 0;
+    char text[8192], missing[400] = "", name[64];
+    if (!needed[strspn(needed, " ")]) return 0;
     FILE *f = fopen("/proc/cpuinfo", "r");
-    if (!f)
-        return 0; // a system that does not tell; its own tools guard it
+    if (!f) return 0; // a system that does not tell; its own tools guard it
     // The first processor is enough, and reading all of a large machine takes milliseconds.
     size_t got = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[got] = '\0';
     char *flags = strstr(text, "\nflags");
-    if (!flags)
-        flags = strstr(text, "\nFeatures");
-    if (!flags)
-        return 0;
+    if (!flags) flags = strstr(text, "\nFeatures");
+    if (!flags) return 0;
     flags[1 + strcspn(flags + 1, "\n")] = '\0';
     size_t used = 0;
     for (const char *p = needed; *(p += strspn(p, " "));) {
@@ -44,7 +40,9 @@ int cpu_check(const char *needed) {
         p += n;
     }
     if (used)
-        return complain("this processor lacks %s, which the program was compiled for; build it on this machine, or with "
-                        "ggcc build --march x86-64-v3 (or what the processor is)", missing);
+        return complain(
+            "this processor lacks %s, which the program was compiled for; build it on this machine, or with "
+            "ggcc build --march x86-64-v3 (or what the processor is)",
+            missing);
     return 0;
 }

@@ -4,6 +4,6 @@
 #define ERROR_H
 
 int complain(const char *format, ...) __attribute__((format(printf, 1, 2))); // always -1
-const char *complaint(void);                                                   // the last message of this thread
+const char *complaint(void);                                                 // the last message of this thread
 
 #endif

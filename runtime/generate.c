@@ -39,11 +39,9 @@ static size_t find_stop(const Stream *s, bool *whole) {
         const char *stop = tok_stop(t, i, &n);
         for (size_t k = 0; n && k < s->held; k++) {
             size_t rest = s->held - k, common = rest < n ? rest : n;
-            if (memcmp(s->p->text + k, stop, common))
-                continue;
+            if (memcmp(s->p->text + k, stop, common)) continue;
             bool all = rest >= n;
-            if ((all && !*whole) || (all == *whole && k < at))
-                at = k, *whole = all;
+            if ((all && !*whole) || (all == *whole && k < at)) at = k, *whole = all;
             break;
         }
     }
@@ -54,25 +52,21 @@ static size_t find_stop(const Stream *s, bool *whole) {
 static int put_text(Stream *s, bool last) {
     bool whole;
     size_t sure = find_stop(s, &whole);
-    if (last && !whole)
-        sure = s->held;
-    if (sure && s->o->write(s->o->context, s->p->text, sure))
-        return -1;
+    if (last && !whole) sure = s->held;
+    if (sure && s->o->write(s->o->context, s->p->text, sure)) return -1;
     memmove(s->p->text, s->p->text + sure, s->held - sure);
     s->held -= sure;
     return whole;
 }
 
 static int put_token(Stream *s, int32_t id) {
-    if (s->o->ids || !s->p->has_tokenizer)
-        return put_id(s, id);
+    if (s->o->ids || !s->p->has_tokenizer) return put_id(s, id);
     s->held += detok_put(&s->detok, id, s->p->text + s->held);
     return put_text(s, false);
 }
 
 static int finish(Stream *s, EndReason end) {
-    if (s->o->ids || !s->p->has_tokenizer || end == END_TEXT)
-        return 0;
+    if (s->o->ids || !s->p->has_tokenizer || end == END_TEXT) return 0;
     s->held += detok_end(&s->detok, s->p->text + s->held);
     return put_text(s, true) < 0 ? -1 : 0;
 }
@@ -87,8 +81,7 @@ static int32_t next_token(Program *p, const GenerateOptions *o) {
     float *logits = p->model.logits;
     int n = o->logprobs >= 0 ? log_probabilities(&p->sampler, logits, o->logprobs, best) : 0;
     int32_t id = sample(&p->sampler, logits, state_ids(&p->state, 0), p->state.seq[0].n_ids);
-    if (id >= 0 && o->logprobs >= 0 && o->tell(o->context, id, log_probability(&p->sampler, id), best, n))
-        return -1;
+    if (id >= 0 && o->logprobs >= 0 && o->tell(o->context, id, log_probability(&p->sampler, id), best, n)) return -1;
     return id;
 }
 
@@ -96,16 +89,13 @@ int generate(Program *p, const GenerateOptions *o, Generated *g) {
     Sequence *q = &p->state.seq[0];
     Stream s = {.p = p, .o = o};
     *g = (Generated){.end = END_LIMIT, .evaluated = q->n_ids - q->n_past};
-    if (q->n_ids == 0)
-        return complain("the text is empty: there is nothing to go on from");
+    if (q->n_ids == 0) return complain("the text is empty: there is nothing to go on from");
     if (g->evaluated == 0) { // its last token's logits are gone: evaluate it again
-        if (state_truncate(&p->state, 0, q->n_ids - 1))
-            return -1;
+        if (state_truncate(&p->state, 0, q->n_ids - 1)) return -1;
         q->n_ids++;
         g->evaluated = 1;
     }
-    if (p->has_tokenizer)
-        detok_begin(&s.detok, &p->tokenizer, 0);
+    if (p->has_tokenizer) detok_begin(&s.detok, &p->tokenizer, 0);
     double start = seconds_now(), first = start;
     if (o->limit == 0 && program_eval(p, q->n_ids - 1, false)) // for a state to be saved
         return -1;
@@ -118,13 +108,10 @@ int generate(Program *p, const GenerateOptions *o, Generated *g) {
             g->end = END_INTERRUPTED;
             break;
         }
-        if (program_eval(p, q->n_ids, true))
-            return -1;
+        if (program_eval(p, q->n_ids, true)) return -1;
         int32_t id = next_token(p, o);
-        if (id < 0)
-            return -1;
-        if (!g->made)
-            first = seconds_now();
+        if (id < 0) return -1;
+        if (!g->made) first = seconds_now();
         if (!o->ignore_eog && ends_text(p, id)) {
             g->end = END_TOKEN;
             break;
@@ -132,8 +119,7 @@ int generate(Program *p, const GenerateOptions *o, Generated *g) {
         state_ids(&p->state, 0)[q->n_ids++] = id;
         g->made++;
         int put = put_token(&s, id);
-        if (put < 0)
-            return -1;
+        if (put < 0) return -1;
         if (put > 0) {
             g->end = END_TEXT;
             break;

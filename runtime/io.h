@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 // All return 0, or -1: complaint(). What they return in pointers is malloc'ed, made before the work starts.
-int read_file(const char *path, char **bytes, size_t *n); // "-": standard input
+int read_file(const char *path, char **bytes, size_t *n);           // "-": standard input
 int read_ids(const char *path, int n_vocab, int32_t **ids, int *n); // decimal numbers separated by white space
 int parse_ids(const char *name, const char *text, size_t size, int n_vocab, int32_t **ids, int *n);
 

@@ -18,10 +18,9 @@ static void on_interrupt(int signal) {
 }
 
 static int print_usage(void) {
-    int bad = out_print("%s (%s), a program made by %s\n\nusage: PROGRAM COMMAND [options]\n\n", model_info.name, model_info.arch,
-                        compiler_version);
-    for (const Command *c = commands; c->name && !bad; c++)
-        bad = out_print("  %-11s %s\n", c->name, c->does);
+    int bad = out_print("%s (%s), a program made by %s\n\nusage: PROGRAM COMMAND [options]\n\n", model_info.name,
+        model_info.arch, compiler_version);
+    for (const Command *c = commands; c->name && !bad; c++) bad = out_print("  %-11s %s\n", c->name, c->does);
     return bad ? bad : out_print("\nPROGRAM COMMAND --help says more; --version names the program.\n");
 }
 
@@ -32,19 +31,17 @@ static int dispatch(int argc, char **argv) {
         return 2;
     }
     const char *name = argv[1];
-    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
-        return print_usage();
+    if (!strcmp(name, "--help") || !strcmp(name, "-h")) return print_usage();
     if (!strcmp(name, "--version"))
         return out_print("%s (%s), made by %s, model %016llx\n", model_info.name, model_info.arch, compiler_version,
-                         (unsigned long long) model_info.hash);
+            (unsigned long long) model_info.hash);
     const Command *command = command_named(name);
     if (!command) {
         complain("'%s' is no command; see --help", name);
         return 2;
     }
     int result = options_parse(&options, command, argc - 2, argv + 2);
-    if (result)
-        return result;
+    if (result) return result;
     return options.help ? options_help(command) : command->run(&options);
 }
 
@@ -55,10 +52,8 @@ int main(int argc, char **argv) {
     sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write
     int result = dispatch(argc, argv);
-    if (result != -1 && out_flush())
-        result = -1;
-    if (result == 0)
-        return 0;
+    if (result != -1 && out_flush()) result = -1;
+    if (result == 0) return 0;
     fprintf(stderr, "error: %s\n", complaint());
     return result == -1 ? 1 : result;
 }

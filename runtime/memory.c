@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 
 const char *memory_part_name(MemoryPart part) {
-    static const char *const names[MEM_PARTS] = {"state",  "page tables", "token ids", "scratch",  "threads",
-                                                 "batch", "logits",      "sampler",   "tokenizer"};
+    static const char *const names[MEM_PARTS] = {
+        "state", "page tables", "token ids", "scratch", "threads", "batch", "logits", "sampler", "tokenizer"};
     return names[part];
 }
 
@@ -24,8 +24,7 @@ static uint64_t round_up(uint64_t n, uint64_t to) {
 
 static uint64_t take(Memory *m, MemoryPart part, uint64_t bytes, uint64_t align) {
     uint64_t at = round_up(m->total, align);
-    if (!m->bytes[part])
-        m->offset[part] = at;
+    if (!m->bytes[part]) m->offset[part] = at;
     m->total = at + bytes;
     m->bytes[part] = m->total - m->offset[part];
     return at;
@@ -36,14 +35,13 @@ static uint64_t take(Memory *m, MemoryPart part, uint64_t bytes, uint64_t align)
 static uint64_t pages_of(const ModelInfo *info, int group, int n_ctx) {
     uint64_t all = ((uint64_t) n_ctx + PAGE - 1) / PAGE;
     int window = info->group[group].window;
-    if (!window)
-        return all;
+    if (!window) return all;
     uint64_t some = ((uint64_t) window - 1 + (uint64_t) info->max_batch + PAGE - 1) / PAGE + 2;
     return some < all ? some : all;
 }
 
 void memory_layout(Memory *m, const ModelInfo *info, int threads, int n_ctx, int n_seq, uint64_t sampler_bytes,
-                   uint64_t tokenizer_bytes, uint64_t team_bytes) {
+    uint64_t tokenizer_bytes, uint64_t team_bytes) {
     enum { MEMORY_PAGE = 4096 };
     memset(m, 0, sizeof *m);
     m->threads = threads, m->n_ctx = n_ctx, m->n_seq = n_seq;
@@ -76,17 +74,14 @@ static uint64_t number_in(const char *path, const char *key, uint64_t none) {
     uint64_t value = none;
     size_t n = strlen(key);
     while (f && fgets(line, sizeof line, f)) {
-        if (strncmp(line, key, n))
-            continue;
+        if (strncmp(line, key, n)) continue;
         char *end;
         errno = 0;
         uint64_t v = strtoull(line + n, &end, 10);
-        if (end != line + n && !errno)
-            value = v;
+        if (end != line + n && !errno) value = v;
         break;
     }
-    if (f)
-        fclose(f);
+    if (f) fclose(f);
     return value;
 }
 
@@ -95,8 +90,7 @@ static uint64_t cgroup_room(const char *folder, const char *limit, const char *u
     char path[4400];
     snprintf(path, sizeof path, "%s/%s", folder, limit);
     uint64_t max = number_in(path, "", UINT64_MAX); // "max" is no number: no limit
-    if (max >= UINT64_MAX / 4)
-        return UINT64_MAX;
+    if (max >= UINT64_MAX / 4) return UINT64_MAX;
     snprintf(path, sizeof path, "%s/%s", folder, usage);
     uint64_t used = number_in(path, "", 0);
     snprintf(path, sizeof path, "%s/memory.stat", folder);
@@ -112,20 +106,17 @@ uint64_t memory_available(void) {
     FILE *f = fopen("/proc/self/cgroup", "r");
     while (f && fgets(line, sizeof line, f)) {
         line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "0::", 3))
-            continue;
+        if (strncmp(line, "0::", 3)) continue;
         snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", line + 3);
         for (;;) { // a limit of any folder above holds too
             uint64_t r = cgroup_room(folder, "memory.max", "memory.current", "file ");
             room = r < room ? r : room;
             char *slash = strrchr(folder, '/');
-            if (!slash || !strcmp(folder, "/sys/fs/cgroup"))
-                break;
+            if (!slash || !strcmp(folder, "/sys/fs/cgroup")) break;
             *slash = '\0';
         }
     }
-    if (f)
-        fclose(f);
+    if (f) fclose(f);
     uint64_t r = cgroup_room("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache ");
     return r < room ? r : room;
 }
@@ -133,20 +124,20 @@ uint64_t memory_available(void) {
 int memory_open(Memory *m) {
     uint64_t room = memory_available();
     if (m->total > room)
-        return complain("not enough memory: %.1f MB are needed and %.1f MB available; lower --ctx (now %d) or --threads (now %d)",
-                        (double) m->total / 1e6, (double) room / 1e6, m->n_ctx, m->threads);
+        return complain(
+            "not enough memory: %.1f MB are needed and %.1f MB available; lower --ctx (now %d) or --threads (now %d)",
+            (double) m->total / 1e6, (double) room / 1e6, m->n_ctx, m->threads);
     void *p = m->total == (size_t) m->total
-                  ? mmap(NULL, (size_t) m->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-                  : MAP_FAILED;
+        ? mmap(NULL, (size_t) m->total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        : MAP_FAILED;
     if (p == MAP_FAILED)
         return complain("the system refuses %.1f MB of memory (%s); lower --ctx (now %d)", (double) m->total / 1e6,
-                        strerror(errno), m->n_ctx);
+            strerror(errno), m->n_ctx);
     m->base = p;
     return 0;
 }
 
 void memory_close(Memory *m) {
-    if (m->base)
-        munmap(m->base, (size_t) m->total);
+    if (m->base) munmap(m->base, (size_t) m->total);
     m->base = NULL;
 }

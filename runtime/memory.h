@@ -6,12 +6,12 @@
 #include "model.h"
 
 typedef enum {
-    MEM_STATE,      // pools of pages, all groups
-    MEM_TABLES,     // page tables, free lists
-    MEM_IDS,        // the tokens of each sequence
-    MEM_SCRATCH,    // of one forward
-    MEM_THREADS,    // scratch of each thread, and the team
-    MEM_BATCH,      // rows and wanted rows
+    MEM_STATE,   // pools of pages, all groups
+    MEM_TABLES,  // page tables, free lists
+    MEM_IDS,     // the tokens of each sequence
+    MEM_SCRATCH, // of one forward
+    MEM_THREADS, // scratch of each thread, and the team
+    MEM_BATCH,   // rows and wanted rows
     MEM_LOGITS,
     MEM_SAMPLER,
     MEM_TOKENIZER,
@@ -36,14 +36,15 @@ typedef struct {
     uint64_t team;                      // offset of the Team, behind the threads' scratch
     uint64_t offset[MEM_PARTS], bytes[MEM_PARTS];
     uint64_t total;
-    uint8_t *base;                      // NULL until memory_open
+    uint8_t *base; // NULL until memory_open
 } Memory;
 
 const char *memory_part_name(MemoryPart part);
 void memory_layout(Memory *m, const ModelInfo *info, int threads, int n_ctx, int n_seq, uint64_t sampler_bytes,
-                   uint64_t tokenizer_bytes, uint64_t team_bytes);
+    uint64_t tokenizer_bytes, uint64_t team_bytes);
 int memory_open(Memory *m); // checks what is available first; 0, or -1: complaint()
 void memory_close(Memory *m);
-uint64_t memory_available(void); // what this process may still take: the machine's and its cgroup's; UINT64_MAX: unknown
+uint64_t memory_available(
+    void); // what this process may still take: the machine's and its cgroup's; UINT64_MAX: unknown
 
 #endif

@@ -97,4 +97,9 @@ extern void (*trace_after)(int id, int layer, const Model *m);
 #define STEP(w, id, layer, n, p) PIECES(w, n, p)
 #endif
 
+// ROWS(w, id, layer, n, r) { the work of row r of n }    a step whose pieces are a few rows
+#define ROWS(w, id, layer, n, r)                                                                                   \
+    STEP(w, id, layer, ((n) + 3) / 4, p_##r)                                                                       \
+        for (int r = 4 * p_##r; r < (n) && r < 4 * p_##r + 4; r++)
+
 #endif

@@ -11,7 +11,14 @@
 #include <string.h>
 
 enum {
-    RUN = 1, TOKENIZE = 2, DETOKENIZE = 4, LOGITS = 8, PERPLEXITY = 16, BENCH = 32, SELFTEST = 64, INFO = 128,
+    RUN = 1,
+    TOKENIZE = 2,
+    DETOKENIZE = 4,
+    LOGITS = 8,
+    PERPLEXITY = 16,
+    BENCH = 32,
+    SELFTEST = 64,
+    INFO = 128,
     MODEL = RUN | LOGITS | PERPLEXITY | BENCH, // commands that evaluate
     ALL = 255
 };
@@ -20,8 +27,10 @@ const Command commands[] = {
     {"run", "(-p TEXT | -f FILE | --ids FILE) [options]", "complete a text", cmd_run, RUN},
     {"tokenize", "(-p TEXT | -f FILE) [options]", "print the ids of a text, one a line", cmd_tokenize, TOKENIZE},
     {"detokenize", "-f FILE", "write the bytes of ids", cmd_detokenize, DETOKENIZE},
-    {"logits", "(-p TEXT | -f FILE | --ids FILE) -o OUT [options]", "write rows of logits as raw float32", cmd_logits, LOGITS},
-    {"perplexity", "(-f FILE | --ids FILE) [options]", "how well the model predicts a text", cmd_perplexity, PERPLEXITY},
+    {"logits", "(-p TEXT | -f FILE | --ids FILE) -o OUT [options]", "write rows of logits as raw float32", cmd_logits,
+        LOGITS},
+    {"perplexity", "(-f FILE | --ids FILE) [options]", "how well the model predicts a text", cmd_perplexity,
+        PERPLEXITY},
     {"bench", "[options]", "measure the speed", cmd_bench, BENCH},
     {"selftest", "[options]", "compare with the results stored when the program was built", cmd_selftest, SELFTEST},
     {"info", "", "what was compiled, from what, and the memory it takes", cmd_info, INFO},
@@ -42,8 +51,10 @@ typedef struct {
 enum { MAX = 0x7fffffff };
 static const Option options[] = {
     {"prompt", "p", "TEXT", TEXT, RUN | TOKENIZE | LOGITS | PERPLEXITY, AT(prompt), 0, 0, "the text itself"},
-    {"file", "f", "PATH", TEXT, ALL & ~(BENCH | SELFTEST | INFO), AT(file), 0, 0, "a file with the text (detokenize: ids); - is standard input"},
-    {"ids", NULL, "PATH", TEXT, RUN | LOGITS | PERPLEXITY, AT(ids), 0, 0, "a file with token ids; nothing is added to them"},
+    {"file", "f", "PATH", TEXT, ALL & ~(BENCH | SELFTEST | INFO), AT(file), 0, 0,
+        "a file with the text (detokenize: ids); - is standard input"},
+    {"ids", NULL, "PATH", TEXT, RUN | LOGITS | PERPLEXITY, AT(ids), 0, 0,
+        "a file with token ids; nothing is added to them"},
     {"n-predict", "n", "N", INT, RUN, AT(n), -1, MAX, "tokens to make; -1, the default: until the context is full"},
     {"at", NULL, "LIST", TEXT, LOGITS, AT(at), 0, 0, "positions, like 0,5,7; default: all"},
     {"output", "o", "PATH", TEXT, LOGITS, AT(output), 0, 0, "the file to write"},
@@ -53,38 +64,56 @@ static const Option options[] = {
     {"tg", NULL, "N", INT, BENCH, AT(tg), 0, MAX, "single tokens measured; default 128"},
     {"depth", NULL, "N", INT, BENCH, AT(depth), 0, MAX, "tokens in the context before; default 0"},
     {"reps", NULL, "N", INT, BENCH, AT(reps), 1, 10000, "repetitions; default 5"},
-    {"threads", "t", "N", INT, MODEL | SELFTEST, AT(threads), 1, MAX_THREADS, "default: the cores this process may use"},
+    {"threads", "t", "N", INT, MODEL | SELFTEST, AT(threads), 1, MAX_THREADS,
+        "default: the cores this process may use"},
     {"ctx", "c", "N", INT, MODEL, AT(ctx), 1, MAX, "tokens of context; default and most: as built"},
     {"batch", "b", "N", INT, MODEL, AT(batch), 1, MAX, "tokens of a prompt evaluated at once; changes no bit"},
     {"seed", "s", "N", U64, ALL & ~(DETOKENIZE | INFO), AT(sample.seed), 0, 0, "of the random numbers; default 0"},
-    {"no-special", NULL, NULL, FLAG, RUN | TOKENIZE | LOGITS | PERPLEXITY, AT(no_special), 0, 0, "add no BOS, EOS, CLS or SEP"},
-    {"parse-special", NULL, NULL, FLAG, RUN | TOKENIZE | LOGITS | PERPLEXITY, AT(parse_special), 0, 0, "read the text of special tokens as those tokens"},
+    {"no-special", NULL, NULL, FLAG, RUN | TOKENIZE | LOGITS | PERPLEXITY, AT(no_special), 0, 0,
+        "add no BOS, EOS, CLS or SEP"},
+    {"parse-special", NULL, NULL, FLAG, RUN | TOKENIZE | LOGITS | PERPLEXITY, AT(parse_special), 0, 0,
+        "read the text of special tokens as those tokens"},
     {"ignore-eos", NULL, NULL, FLAG, RUN, AT(ignore_eos), 0, 0, "go on after a token that ends the text"},
     {"temp", NULL, "X", REAL, RUN, AT(sample.temp), 0, 0, "temperature; without it the likeliest token is taken"},
     {"top-k", NULL, "N", INT, RUN, AT(sample.top_k), 0, MAX, "of the N likeliest; default 40, 0: all"},
     {"top-p", NULL, "X", REAL, RUN, AT(sample.top_p), 0, 0, "of the likeliest that add up to X; default 0.95, 1: all"},
-    {"min-p", NULL, "X", REAL, RUN, AT(sample.min_p), 0, 0, "of those at least X times as likely as the likeliest; default 0.05"},
+    {"min-p", NULL, "X", REAL, RUN, AT(sample.min_p), 0, 0,
+        "of those at least X times as likely as the likeliest; default 0.05"},
     {"typical", NULL, "X", REAL, RUN, AT(sample.typical), 0, 0, "of the most typical that add up to X; default 1: all"},
-    {"top-nsigma", NULL, "X", REAL, RUN, AT(sample.top_nsigma), 0, 0, "of those within X standard deviations of the greatest logit; default 0: all"},
-    {"xtc-probability", NULL, "X", REAL, RUN, AT(sample.xtc_probability), 0, 0, "how often to leave out the top choices; default 0"},
-    {"xtc-threshold", NULL, "X", REAL, RUN, AT(sample.xtc_threshold), 0, 0, "from which probability a choice is a top choice; default 0.1"},
-    {"dynatemp-range", NULL, "X", REAL, RUN, AT(sample.dynatemp_range), 0, 0, "let the temperature vary by X with the entropy; default 0"},
+    {"top-nsigma", NULL, "X", REAL, RUN, AT(sample.top_nsigma), 0, 0,
+        "of those within X standard deviations of the greatest logit; default 0: all"},
+    {"xtc-probability", NULL, "X", REAL, RUN, AT(sample.xtc_probability), 0, 0,
+        "how often to leave out the top choices; default 0"},
+    {"xtc-threshold", NULL, "X", REAL, RUN, AT(sample.xtc_threshold), 0, 0,
+        "from which probability a choice is a top choice; default 0.1"},
+    {"dynatemp-range", NULL, "X", REAL, RUN, AT(sample.dynatemp_range), 0, 0,
+        "let the temperature vary by X with the entropy; default 0"},
     {"dynatemp-exp", NULL, "X", REAL, RUN, AT(sample.dynatemp_exponent), 0, 0, "exponent of that; default 1"},
-    {"repeat-last-n", NULL, "N", INT, RUN, AT(sample.repeat_last_n), -1, MAX, "tokens the penalties look at; default 64, -1: all"},
-    {"repeat-penalty", NULL, "X", REAL, RUN, AT(sample.repeat_penalty), 0, 0, "factor against repetition; default 1: off"},
-    {"presence-penalty", NULL, "X", REAL, RUN, AT(sample.presence_penalty), 0, 0, "taken from the logits of tokens that occurred; default 0"},
-    {"frequency-penalty", NULL, "X", REAL, RUN, AT(sample.frequency_penalty), 0, 0, "the same for each time they did; default 0"},
-    {"dry-multiplier", NULL, "X", REAL, RUN, AT(sample.dry_multiplier), 0, 0, "DRY: what continues a repetition loses X, and more the longer it is; default 0: off"},
+    {"repeat-last-n", NULL, "N", INT, RUN, AT(sample.repeat_last_n), -1, MAX,
+        "tokens the penalties look at; default 64, -1: all"},
+    {"repeat-penalty", NULL, "X", REAL, RUN, AT(sample.repeat_penalty), 0, 0,
+        "factor against repetition; default 1: off"},
+    {"presence-penalty", NULL, "X", REAL, RUN, AT(sample.presence_penalty), 0, 0,
+        "taken from the logits of tokens that occurred; default 0"},
+    {"frequency-penalty", NULL, "X", REAL, RUN, AT(sample.frequency_penalty), 0, 0,
+        "the same for each time they did; default 0"},
+    {"dry-multiplier", NULL, "X", REAL, RUN, AT(sample.dry_multiplier), 0, 0,
+        "DRY: what continues a repetition loses X, and more the longer it is; default 0: off"},
     {"dry-base", NULL, "X", REAL, RUN, AT(sample.dry_base), 0, 0, "how fast that grows; default 1.75"},
-    {"dry-allowed-length", NULL, "N", INT, RUN, AT(sample.dry_allowed_length), 1, MAX, "repetitions up to N - 1 tokens are free; default 2"},
+    {"dry-allowed-length", NULL, "N", INT, RUN, AT(sample.dry_allowed_length), 1, MAX,
+        "repetitions up to N - 1 tokens are free; default 2"},
     {"dry-penalty-last-n", NULL, "N", INT, RUN, AT(sample.dry_last_n), -1, MAX, "tokens it looks at; default -1: all"},
-    {"dry-sequence-breaker", NULL, "TEXT", LIST, RUN, AT(breakers), 0, 0, "a token with TEXT ends a repetition; may be repeated; default \\n : \" *; none: no such token"},
-    {"mirostat", NULL, "N", INT, RUN, AT(sample.mirostat), 0, 2, "steer the surprise, version 1 or 2, instead of the samplers above; default 0: off"},
+    {"dry-sequence-breaker", NULL, "TEXT", LIST, RUN, AT(breakers), 0, 0,
+        "a token with TEXT ends a repetition; may be repeated; default \\n : \" *; none: no such token"},
+    {"mirostat", NULL, "N", INT, RUN, AT(sample.mirostat), 0, 2,
+        "steer the surprise, version 1 or 2, instead of the samplers above; default 0: off"},
     {"mirostat-ent", NULL, "X", REAL, RUN, AT(sample.mirostat_ent), 0, 0, "the surprise in bits; default 5"},
     {"mirostat-lr", NULL, "X", REAL, RUN, AT(sample.mirostat_lr), 0, 0, "how fast to correct it; default 0.1"},
-    {"logit-bias", NULL, "ID+X", LIST, RUN, AT(bias), 0, 0, "add X to the logit of token ID (ID-X, ID-inf too); may be repeated"},
+    {"logit-bias", NULL, "ID+X", LIST, RUN, AT(bias), 0, 0,
+        "add X to the logit of token ID (ID-X, ID-inf too); may be repeated"},
     {"samplers", NULL, "NAMES", TEXT, RUN, AT(samplers), 0, 0, "the samplers in this order, separated by ;"},
-    {"logprobs", NULL, "N", INT, RUN, AT(logprobs), 0, 100, "on standard error, each token's log-probability and the N likeliest, as JSON lines"},
+    {"logprobs", NULL, "N", INT, RUN, AT(logprobs), 0, 100,
+        "on standard error, each token's log-probability and the N likeliest, as JSON lines"},
     {"json", NULL, NULL, FLAG, ALL, AT(json), 0, 0, "print figures as one JSON object"},
     {"verbose", "v", NULL, FLAG, ALL, AT(verbose), 0, 0, "notes about time and memory on standard error"},
     {"help", "h", NULL, FLAG, ALL, AT(help), 0, 0, "this text"},
@@ -93,8 +122,7 @@ enum { N_OPTIONS = sizeof options / sizeof *options };
 
 const Command *command_named(const char *name) {
     for (const Command *c = commands; c->name; c++)
-        if (!strcmp(c->name, name))
-            return c;
+        if (!strcmp(c->name, name)) return c;
     return NULL;
 }
 
@@ -104,14 +132,10 @@ static const Option *find(const char *text, const char **value) {
     for (int i = 0; i < (int) N_OPTIONS; i++) {
         const Option *o = &options[i];
         size_t n = strlen(o->name);
-        if (o->letter && text[0] == '-' && !strcmp(text + 1, o->letter))
-            return o;
-        if (strncmp(text, "--", 2) || strncmp(text + 2, o->name, n))
-            continue;
-        if (text[2 + n] == '=')
-            *value = text + 3 + n;
-        if (!text[2 + n] || *value)
-            return o;
+        if (o->letter && text[0] == '-' && !strcmp(text + 1, o->letter)) return o;
+        if (strncmp(text, "--", 2) || strncmp(text + 2, o->name, n)) continue;
+        if (text[2 + n] == '=') *value = text + 3 + n;
+        if (!text[2 + n] || *value) return o;
     }
     return NULL;
 }
@@ -120,8 +144,7 @@ int parse_int(const char *text, int low, int high, int *value) {
     char *end;
     errno = 0;
     long long v = strtoll(text, &end, 10);
-    if (end == text || *end || errno || strchr(" \t\n\v\f\r+", *text) || v < low || v > high)
-        return -1;
+    if (end == text || *end || errno || strchr(" \t\n\v\f\r+", *text) || v < low || v > high) return -1;
     *value = (int) v;
     return 0;
 }
@@ -157,7 +180,8 @@ static int store(Options *o, const Option *option, const char *value) {
     }
     case INT:
         if (parse_int(value, option->low, option->high, at)) {
-            complain("--%s '%s': a whole number from %d to %d is expected", option->name, value, option->low, option->high);
+            complain(
+                "--%s '%s': a whole number from %d to %d is expected", option->name, value, option->low, option->high);
             return 2;
         }
         break;
@@ -175,7 +199,8 @@ static int store(Options *o, const Option *option, const char *value) {
         break;
     }
     o->temp_given |= option->at == AT(sample.temp);
-    o->narrowed |= (option->at > AT(sample.temp) && option->at < AT(sample.repeat_last_n)) || option->at == AT(sample.mirostat);
+    o->narrowed |=
+        (option->at > AT(sample.temp) && option->at < AT(sample.repeat_last_n)) || option->at == AT(sample.mirostat);
     return 0;
 }
 
@@ -185,8 +210,10 @@ static int parse_samplers(Options *o) {
         size_t length = strcspn(p, ";");
         int k = sampler_named(p, length);
         if (k < 0 || n == MAX_SAMPLERS) {
-            complain("--samplers '%s': '%.*s' is %s; there are penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc and "
-                     "temperature", o->samplers, (int) length, p, k < 0 ? "no sampler" : "one too many");
+            complain("--samplers '%s': '%.*s' is %s; there are penalties, dry, top_n_sigma, top_k, typ_p, top_p, "
+                     "min_p, xtc and "
+                     "temperature",
+                o->samplers, (int) length, p, k < 0 ? "no sampler" : "one too many");
             return 2;
         }
         o->order[n++] = (uint8_t) k;
@@ -204,7 +231,8 @@ int options_parse(Options *o, const Command *c, int argc, char **argv) {
         const char *value;
         const Option *option = find(argv[i], &value);
         if (!option || !(option->commands & c->bit)) {
-            complain("%s has no %s '%s'; see %s --help", c->name, argv[i][0] == '-' ? "option" : "argument", argv[i], c->name);
+            complain("%s has no %s '%s'; see %s --help", c->name, argv[i][0] == '-' ? "option" : "argument", argv[i],
+                c->name);
             return 2;
         }
         if (option->kind == FLAG && value) {
@@ -218,12 +246,10 @@ int options_parse(Options *o, const Command *c, int argc, char **argv) {
             }
             value = argv[++i];
         }
-        if (store(o, option, value))
-            return 2;
+        if (store(o, option, value)) return 2;
     }
     o->sample.greedy = !o->temp_given || o->sample.temp == 0;
-    if (sample_check(&o->sample) || (o->samplers && parse_samplers(o)))
-        return 2;
+    if (sample_check(&o->sample) || (o->samplers && parse_samplers(o))) return 2;
     if ((o->prompt != NULL) + (o->file != NULL) + (o->ids != NULL) > 1) {
         complain("-p, -f and --ids exclude each other: give one");
         return 2;
@@ -236,10 +262,9 @@ int options_help(const Command *c) {
     for (int i = 0; i < (int) N_OPTIONS && !bad; i++) {
         const Option *o = &options[i];
         char text[64];
-        if (!(o->commands & c->bit))
-            continue;
-        snprintf(text, sizeof text, "%s%s%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : "", o->letter ? ", " : "",
-                 o->name, o->value ? " " : "", o->value ? o->value : "");
+        if (!(o->commands & c->bit)) continue;
+        snprintf(text, sizeof text, "%s%s%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : "",
+            o->letter ? ", " : "", o->name, o->value ? " " : "", o->value ? o->value : "");
         bad = out_print("  %-26s %s\n", text, o->help);
     }
     return bad;

@@ -18,12 +18,12 @@ typedef struct {
     int n, threads, ctx, batch;
     int pp, tg, depth, reps;
     bool json, verbose, no_special, parse_special, ignore_eos, help;
-    bool temp_given, narrowed;       // --temp; an option that only works with it
+    bool temp_given, narrowed; // --temp; an option that only works with it
     SampleOptions sample;
-    const char *samplers;            // names, separated by ;
-    uint8_t order[MAX_SAMPLERS];     // what they are
-    TextList bias, breakers;         // --logit-bias, --dry-sequence-breaker, as often as given
-    int logprobs;                    // -1: none
+    const char *samplers;        // names, separated by ;
+    uint8_t order[MAX_SAMPLERS]; // what they are
+    TextList bias, breakers;     // --logit-bias, --dry-sequence-breaker, as often as given
+    int logprobs;                // -1: none
 } Options;
 
 typedef struct Command Command;
@@ -57,7 +57,8 @@ extern double main_started;               // seconds_now() when main began
 extern const char *const weights_file;    // generated: NULL, or the file beside the program
 extern const char *const compiler_version;
 
-// The tokens of -p, -f or --ids, malloc'ed. Without any of them: an error, unless `optional`. `special`: may begin the text.
+// The tokens of -p, -f or --ids, malloc'ed. Without any of them: an error, unless `optional`. `special`: add what
+// begins a text of this model.
 int input_tokens(const Program *p, const Options *o, bool special, bool optional, int32_t **ids, int *n);
 // A program with its settings from the options: 0, or what the command returns.
 int open_model(Program *p, const Options *o);

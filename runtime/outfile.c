@@ -18,7 +18,8 @@ static int check_room(const OutFile *f, uint64_t bytes) {
         return 0;
     uint64_t room = (uint64_t) fs.f_bavail * fs.f_frsize;
     if (bytes > room)
-        return complain("'%s' needs %.1f MB and its disk has %.1f MB left", f->target, (double) bytes / 1e6, (double) room / 1e6);
+        return complain(
+            "'%s' needs %.1f MB and its disk has %.1f MB left", f->target, (double) bytes / 1e6, (double) room / 1e6);
     return 0;
 }
 
@@ -29,16 +30,15 @@ int outfile_open(OutFile *f, const char *path, uint64_t bytes) {
         return complain("the name of the file to write is %s", *path ? "too long" : "empty");
     strcpy(f->target, path);
     if (stat(path, &st) == 0) {
-        if (S_ISDIR(st.st_mode))
-            return complain("cannot write '%s': it is a folder", path);
+        if (S_ISDIR(st.st_mode)) return complain("cannot write '%s': it is a folder", path);
         f->direct = !S_ISREG(st.st_mode);
         char real[PATH_MAX];
         if (!f->direct && realpath(path, real)) // a link keeps its place, what it points to is replaced
             strcpy(f->target, real);
     }
-    if (!f->direct)
-        snprintf(f->beside, sizeof f->beside, "%s.%ld.part", f->target, (long) getpid());
-    f->fd = f->direct ? open(path, O_WRONLY | O_CLOEXEC) : open(f->beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (!f->direct) snprintf(f->beside, sizeof f->beside, "%s.%ld.part", f->target, (long) getpid());
+    f->fd =
+        f->direct ? open(path, O_WRONLY | O_CLOEXEC) : open(f->beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (f->fd < 0) {
         int error = errno;
         f->beside[0] = '\0';
@@ -54,10 +54,8 @@ int outfile_open(OutFile *f, const char *path, uint64_t bytes) {
 int outfile_write(OutFile *f, const void *p, size_t n) {
     for (const char *c = p; n > 0;) {
         ssize_t got = write(f->fd, c, n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return complain("cannot write '%s': %s", f->target, strerror(errno));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return complain("cannot write '%s': %s", f->target, strerror(errno));
         c += got, n -= (size_t) got;
     }
     return 0;
@@ -66,10 +64,8 @@ int outfile_write(OutFile *f, const void *p, size_t n) {
 int outfile_write_at(OutFile *f, const void *p, size_t n, uint64_t offset) {
     for (const char *c = p; n > 0;) {
         ssize_t got = pwrite(f->fd, c, n, (off_t) offset);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return complain("cannot write '%s': %s", f->target, strerror(errno));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return complain("cannot write '%s': %s", f->target, strerror(errno));
         c += got, n -= (size_t) got, offset += (uint64_t) got;
     }
     return 0;
@@ -88,9 +84,7 @@ int outfile_commit(OutFile *f) {
 }
 
 void outfile_abandon(OutFile *f) {
-    if (f->fd >= 0)
-        close(f->fd);
-    if (f->beside[0])
-        unlink(f->beside);
+    if (f->fd >= 0) close(f->fd);
+    if (f->beside[0]) unlink(f->beside);
     f->fd = -1, f->beside[0] = '\0';
 }

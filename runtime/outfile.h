@@ -1,4 +1,5 @@
-// A file that appears whole or not at all: written beside its target and renamed. Devices and pipes are written directly.
+// A file that appears whole or not at all: written beside its target and renamed. Devices and pipes are written
+// directly.
 #ifndef OUTFILE_H
 #define OUTFILE_H
 

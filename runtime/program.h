@@ -21,26 +21,26 @@ typedef struct {
     Team *team;
     State state;
     Sampler sampler;
-    LogitBias *bias;     // of this program: tokens never to be sampled; room for max_bias
-    int batch;           // rows of a forward when a prompt is evaluated
+    LogitBias *bias; // of this program: tokens never to be sampled; room for max_bias
+    int batch;       // rows of a forward when a prompt is evaluated
     int32_t *token, *pos, *seq, *out, *out_pos, *out_seq; // the rows of the next forward, writable
-    char *text;          // room for the text of one token and for a held-back beginning of a stop text
+    char *text; // room for the text of one token and for a held-back beginning of a stop text
     size_t text_room;
     const volatile sig_atomic_t *interrupted; // set from outside; looked at between forwards. NULL: never
 } Program;
 
 typedef struct {
-    int threads;    // 0: all cores this process may use
-    int n_ctx;      // 0: as built
-    int batch;      // 0: as built
-    int n_seq;      // 0: one
+    int threads;           // 0: all cores this process may use
+    int n_ctx;             // 0: as built
+    int batch;             // 0: as built
+    int n_seq;             // 0: one
     const LogitBias *bias; // the user's
     int n_bias;
 } Settings;
 
 // All return 0, or -1: complaint().
 int program_open_file(Program *p, const ModelInfo *info, const char *weights); // weights and tokenizer: enough for text
-int settings_check(const Settings *s, const ModelInfo *info);                   // whether the model was built for them
+int settings_check(const Settings *s, const ModelInfo *info);                  // whether the model was built for them
 int program_open(Program *p, const Settings *settings);                        // then memory, threads, state
 void program_close(Program *p);
 

@@ -18,18 +18,15 @@ static bool before(const Candidate *a, const Candidate *b) { // likelier, then l
 static void sift(Candidate *c, int n, int i) {
     Candidate x = c[i];
     for (int child; (child = 2 * i + 1) < n; i = child) {
-        if (child + 1 < n && before(&c[child], &c[child + 1]))
-            child++;
-        if (before(&c[child], &x))
-            break;
+        if (child + 1 < n && before(&c[child], &c[child + 1])) child++;
+        if (before(&c[child], &x)) break;
         c[i] = c[child];
     }
     c[i] = x;
 }
 
 static void heapify(Candidate *c, int n) {
-    for (int i = n / 2 - 1; i >= 0; i--)
-        sift(c, n, i);
+    for (int i = n / 2 - 1; i >= 0; i--) sift(c, n, i);
 }
 
 static void sort_heap(Candidate *c, int n) { // likeliest first
@@ -41,13 +38,30 @@ static void sort_heap(Candidate *c, int n) { // likeliest first
     }
 }
 
+// The first i >= begin for which x[i] <= bound does not hold (a NaN counts), or n. Most of a vocabulary is passed over
+// here: four at a time, which baseline vector instructions do in one step.
+static int next_above(const float *x, int begin, int n, float bound) {
+    typedef float Four __attribute__((vector_size(16)));
+    typedef int32_t Mask __attribute__((vector_size(16)));
+    const Four bounds = {bound, bound, bound, bound};
+    int i = begin;
+    for (; i + 16 <= n; i += 16) {
+        Four v[4];
+        memcpy(v, x + i, sizeof v);
+        const Mask fits = (v[0] <= bounds) & (v[1] <= bounds) & (v[2] <= bounds) & (v[3] <= bounds);
+        uint64_t half[2];
+        memcpy(half, &fits, sizeof half);
+        if ((half[0] & half[1]) != UINT64_MAX) break;
+    }
+    while (i < n && x[i] <= bound) i++;
+    return i;
+}
+
 void candidates_list(Sampler *s) {
-    if (s->n >= 0)
-        return;
+    if (s->n >= 0) return;
     s->n = 0;
     for (int i = 0; i < s->n_vocab; i++)
-        if (s->logits[i] > -INFINITY)
-            s->list[s->n++] = (Candidate){i, s->logits[i], 0};
+        if (s->logits[i] > -INFINITY) s->list[s->n++] = (Candidate){i, s->logits[i], 0};
 }
 
 void candidates_top(Sampler *s, int k) {
@@ -56,21 +70,20 @@ void candidates_top(Sampler *s, int k) {
         n = k < s->n ? k : s->n;
         heapify(s->list, n);
         for (i = n; i < s->n; i++)
-            if (before(&s->list[i], &s->list[0])) {
+            if (before(&s->list[i], &s->list[0])) { // the others stay behind
+                Candidate out = s->list[0];
                 s->list[0] = s->list[i];
+                s->list[i] = out;
                 sift(s->list, n, 0);
             }
     } else {
         for (; i < s->n_vocab && n < k; i++)
-            if (s->logits[i] > -INFINITY)
-                s->list[n++] = (Candidate){i, s->logits[i], 0};
+            if (s->logits[i] > -INFINITY) s->list[n++] = (Candidate){i, s->logits[i], 0};
         heapify(s->list, n); // the least of the k on top: what does not beat it is out
-        for (float least = n ? s->list[0].logit : 0; i < s->n_vocab; i++) {
-            if (!(s->logits[i] > least))
-                continue;
+        while (n && (i = next_above(s->logits, i, s->n_vocab, s->list[0].logit)) < s->n_vocab) {
             s->list[0] = (Candidate){i, s->logits[i], 0};
             sift(s->list, n, 0);
-            least = s->list[0].logit;
+            i++;
         }
     }
     sort_heap(s->list, n);
@@ -79,10 +92,11 @@ void candidates_top(Sampler *s, int k) {
 
 static float greatest(const Sampler *s) {
     float max = -INFINITY;
-    for (int i = 0; i < (s->n < 0 ? s->n_vocab : s->n); i++) {
-        float x = s->n < 0 ? s->logits[i] : s->list[i].logit;
-        max = x > max ? x : max;
+    if (s->n < 0) {
+        int32_t best = argmax(s->logits, s->n_vocab);
+        return best < 0 ? max : s->logits[best];
     }
+    for (int i = 0; i < s->n; i++) max = s->list[i].logit > max ? s->list[i].logit : max;
     return max;
 }
 
@@ -90,13 +104,12 @@ static float greatest(const Sampler *s) {
 static void keep_from(Sampler *s, float least) {
     int n = 0;
     if (s->n < 0) {
-        for (int i = 0; i < s->n_vocab; i++)
-            if (s->logits[i] >= least && s->logits[i] > -INFINITY)
-                s->list[n++] = (Candidate){i, s->logits[i], 0};
+        float below = nextafterf(least, -INFINITY);
+        for (int i = 0; (i = next_above(s->logits, i, s->n_vocab, below)) < s->n_vocab; i++)
+            s->list[n++] = (Candidate){i, s->logits[i], 0};
     } else {
         for (int i = 0; i < s->n; i++)
-            if (s->list[i].logit >= least)
-                s->list[n++] = s->list[i];
+            if (s->list[i].logit >= least) s->list[n++] = s->list[i];
     }
     s->n = n;
 }
@@ -105,11 +118,9 @@ void candidates_softmax(Sampler *s) {
     candidates_list(s);
     float max = greatest(s);
     double sum = 0;
-    for (int i = 0; i < s->n; i++)
-        sum += s->list[i].p = expf(s->list[i].logit - max);
+    for (int i = 0; i < s->n; i++) sum += s->list[i].p = expf(s->list[i].logit - max);
     float scale = (float) (1 / sum);
-    for (int i = 0; i < s->n; i++)
-        s->list[i].p *= scale;
+    for (int i = 0; i < s->n; i++) s->list[i].p *= scale;
 }
 
 // Keeps the fewest candidates, those of the least distance first, whose probabilities add up to p (with `more`, to more
@@ -127,8 +138,7 @@ static void keep_mass(Sampler *s, double p, float q, bool more) {
         int i = low;
         c[low + (high - low) / 2] = c[high - 1];
         for (int k = low; k < high - 1; k++) {
-            if (!NEARER(c[k], pivot))
-                continue;
+            if (!NEARER(c[k], pivot)) continue;
             left += c[k].p;
             t = c[k], c[k] = c[i], c[i++] = t;
         }
@@ -169,57 +179,48 @@ double sampler_draw(Sampler *s) {
 
 static void top_k(Sampler *s) {
     int k = s->options.top_k;
-    if (k && k < (s->n < 0 ? s->n_vocab : s->n))
-        candidates_top(s, k);
+    if (k && k < (s->n < 0 ? s->n_vocab : s->n)) candidates_top(s, k);
 }
 
 // The fewest candidates, likeliest first, whose probabilities add up to p.
 static void top_p(Sampler *s) {
     double p = s->options.top_p;
-    if (p >= 1)
-        return;
+    if (p >= 1) return;
     candidates_softmax(s);
     // All candidates below (1 - p) / n together hold less than 1 - p, so none of them is needed.
     float least = (float) (0.5 * (1 - p) / s->n);
     int n = 0;
     for (int i = 0; i < s->n; i++)
-        if (s->list[i].p >= least)
-            s->list[n++] = s->list[i];
+        if (s->list[i].p >= least) s->list[n++] = s->list[i];
     s->n = n;
     keep_mass(s, p, 1, false);
 }
 
 static void min_p(Sampler *s) {
-    if (s->options.min_p > 0)
-        keep_from(s, greatest(s) + logf(s->options.min_p));
+    if (s->options.min_p > 0) keep_from(s, greatest(s) + logf(s->options.min_p));
 }
 
 // Keeps what lies within so many standard deviations of the greatest logit.
 static void top_nsigma(Sampler *s) {
-    if (s->options.top_nsigma <= 0)
-        return;
+    if (s->options.top_nsigma <= 0) return;
     candidates_list(s);
     double sum = 0, squares = 0;
-    for (int i = 0; i < s->n; i++)
-        sum += s->list[i].logit;
+    for (int i = 0; i < s->n; i++) sum += s->list[i].logit;
     double mean = sum / s->n;
-    for (int i = 0; i < s->n; i++)
-        squares += (s->list[i].logit - mean) * (s->list[i].logit - mean);
+    for (int i = 0; i < s->n; i++) squares += (s->list[i].logit - mean) * (s->list[i].logit - mean);
     keep_from(s, (float) (greatest(s) - s->options.top_nsigma * sqrt(squares / s->n)));
 }
 
 static double entropy(const Sampler *s) { // of probabilities
     double h = 0;
     for (int i = 0; i < s->n; i++)
-        if (s->list[i].p > 0)
-            h -= s->list[i].p * log(s->list[i].p);
+        if (s->list[i].p > 0) h -= s->list[i].p * log(s->list[i].p);
     return h;
 }
 
 // Keeps the candidates whose surprise is closest to the expected one, up to a probability of `typical` together.
 static void typical(Sampler *s) {
-    if (s->options.typical >= 1)
-        return;
+    if (s->options.typical >= 1) return;
     candidates_softmax(s);
     keep_mass(s, s->options.typical, (float) exp(-entropy(s)), true);
 }
@@ -227,16 +228,13 @@ static void typical(Sampler *s) {
 // Excludes top choices: with some probability, of all candidates above the threshold only the least likely stays.
 static void xtc(Sampler *s) {
     const SampleOptions *o = &s->options;
-    if (o->xtc_probability <= 0 || o->xtc_threshold > 0.5f || sampler_draw(s) >= o->xtc_probability)
-        return;
+    if (o->xtc_probability <= 0 || o->xtc_threshold > 0.5f || sampler_draw(s) >= o->xtc_probability) return;
     candidates_softmax(s);
     int n = 0, stays = -1;
     for (int i = 0; i < s->n; i++)
-        if (s->list[i].p >= o->xtc_threshold && (stays < 0 || before(&s->list[stays], &s->list[i])))
-            stays = i;
+        if (s->list[i].p >= o->xtc_threshold && (stays < 0 || before(&s->list[stays], &s->list[i]))) stays = i;
     for (int i = 0; i < s->n; i++)
-        if (i == stays || s->list[i].p < o->xtc_threshold)
-            s->list[n++] = s->list[i];
+        if (i == stays || s->list[i].p < o->xtc_threshold) s->list[n++] = s->list[i];
     s->n = n;
 }
 
@@ -254,8 +252,7 @@ static void temperature(Sampler *s) {
         candidates_top(s, 1);
         return;
     }
-    for (int i = 0; i < s->n; i++)
-        s->list[i].logit = (float) (s->list[i].logit / t);
+    for (int i = 0; i < s->n; i++) s->list[i].logit = (float) (s->list[i].logit / t);
 }
 
 // In the usual order. Those that shape logits rather than choose apply to greedy sampling too.
@@ -264,9 +261,15 @@ static const struct {
     void (*apply)(Sampler *s);
     bool shapes;
 } samplers[] = {
-    {"penalties", sample_penalties, true}, {"dry", sample_dry, true}, {"top_n_sigma", top_nsigma, false},
-    {"top_k", top_k, false},               {"typ_p", typical, false}, {"top_p", top_p, false},
-    {"min_p", min_p, false},               {"xtc", xtc, false},       {"temperature", temperature, false},
+    {"penalties", sample_penalties, true},
+    {"dry", sample_dry, true},
+    {"top_n_sigma", top_nsigma, false},
+    {"top_k", top_k, false},
+    {"typ_p", typical, false},
+    {"top_p", top_p, false},
+    {"min_p", min_p, false},
+    {"xtc", xtc, false},
+    {"temperature", temperature, false},
 };
 enum { N_SAMPLERS = sizeof samplers / sizeof *samplers };
 _Static_assert((int) N_SAMPLERS <= (int) MAX_SAMPLERS, "SampleOptions.order holds them all");
@@ -277,8 +280,7 @@ const char *sampler_name(int i) {
 
 int sampler_named(const char *name, size_t n) {
     for (int i = 0; i < (int) N_SAMPLERS; i++)
-        if (strlen(samplers[i].name) == n && !memcmp(samplers[i].name, name, n))
-            return i;
+        if (strlen(samplers[i].name) == n && !memcmp(samplers[i].name, name, n)) return i;
     return -1;
 }
 
@@ -287,11 +289,8 @@ int sampler_named(const char *name, size_t n) {
 int32_t argmax(const float *x, int n) {
     int32_t best = -1;
     float max = -INFINITY;
-    for (int i = 0; i < n; i++) {
-        if (x[i] <= max) // not for a NaN either
-            continue;
-        if (x[i] != x[i])
-            return -1;
+    for (int i = 0; (i = next_above(x, i, n, max)) < n; i++) {
+        if (x[i] != x[i]) return -1;
         max = x[i], best = i;
     }
     return max == INFINITY ? -1 : best;
@@ -301,8 +300,7 @@ static void apply(Sampler *s, bool shaping) {
     const SampleOptions *o = &s->options;
     for (int i = 0; i < (o->order ? o->n_order : (int) N_SAMPLERS); i++) {
         int k = o->order ? o->order[i] : i;
-        if (!shaping || samplers[k].shapes)
-            samplers[k].apply(s);
+        if (!shaping || samplers[k].shapes) samplers[k].apply(s);
     }
 }
 
@@ -310,8 +308,7 @@ static int32_t choose(Sampler *s) {
     candidates_softmax(s);
     double u = sampler_draw(s), sum = 0;
     for (int i = 0; i < s->n; i++)
-        if ((sum += s->list[i].p) > u)
-            return s->list[i].id;
+        if ((sum += s->list[i].p) > u) return s->list[i].id;
     return s->n > 0 ? s->list[s->n - 1].id : -1; // u lies above a sum that was rounded down
 }
 
@@ -321,16 +318,15 @@ int32_t sample(Sampler *s, float *logits, const int32_t *text, int n) {
     s->n = -1;
     s->position = (uint64_t) n;
     s->draws = 0;
-    for (int i = 0; i < s->n_bias; i++)
-        logits[s->bias[i].id] += s->bias[i].bias;
-    if (o->greedy)
-        apply(s, true);
+    for (int i = 0; i < s->n_bias; i++) logits[s->bias[i].id] += s->bias[i].bias;
+    if (o->greedy) apply(s, true);
     int32_t id = argmax(logits, s->n_vocab);
     if (id < 0)
-        return complain("the logits at position %d are not numbers (NaN or infinity), or all tokens are forbidden: the model's "
-                        "file is damaged, its description wrong, or too much was asked of --logit-bias", n - 1);
-    if (o->greedy)
-        return id;
+        return complain(
+            "the logits at position %d are not numbers (NaN or infinity), or all tokens are forbidden: the model's "
+            "file is damaged, its description wrong, or too much was asked of --logit-bias",
+            n - 1);
+    if (o->greedy) return id;
     if (o->mirostat) {
         temperature(s);
         return sample_mirostat(s);
@@ -350,20 +346,17 @@ int log_probabilities(Sampler *s, const float *logits, int n, Candidate *best) {
         max = c.logit > max ? c.logit : max;
         if (found < n) {
             best[found++] = c;
-            if (found == n)
-                heapify(best, n);
+            if (found == n) heapify(best, n);
         } else if (n && before(&c, &best[0])) {
             best[0] = c;
             sift(best, n, 0);
         }
     }
-    for (int i = 0; i < s->n_vocab; i++)
-        sum += exp((double) logits[i] - max);
+    for (int i = 0; i < s->n_vocab; i++) sum += exp((double) logits[i] - max);
     s->log_sum = log(sum) + max;
     heapify(best, found);
     sort_heap(best, found);
-    for (int i = 0; i < found; i++)
-        best[i].p = log_probability(s, best[i].id);
+    for (int i = 0; i < found; i++) best[i].p = log_probability(s, best[i].id);
     return found;
 }
 
@@ -372,46 +365,58 @@ float log_probability(const Sampler *s, int32_t id) {
 }
 
 void sample_defaults(SampleOptions *o) {
-    *o = (SampleOptions){.greedy = true, .temp = 0.8f, .dynatemp_exponent = 1, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f,
-                         .typical = 1, .xtc_threshold = 0.1f, .repeat_last_n = 64, .repeat_penalty = 1, .dry_base = 1.75f,
-                         .dry_allowed_length = 2, .dry_last_n = -1, .mirostat_ent = 5, .mirostat_lr = 0.1f};
+    *o = (SampleOptions){.greedy = true,
+        .temp = 0.8f,
+        .dynatemp_exponent = 1,
+        .top_k = 40,
+        .top_p = 0.95f,
+        .min_p = 0.05f,
+        .typical = 1,
+        .xtc_threshold = 0.1f,
+        .repeat_last_n = 64,
+        .repeat_penalty = 1,
+        .dry_base = 1.75f,
+        .dry_allowed_length = 2,
+        .dry_last_n = -1,
+        .mirostat_ent = 5,
+        .mirostat_lr = 0.1f};
 }
 
 static int check_range(const char *name, double value, double low, double high, const char *range) {
-    if (value >= low && value <= high)
-        return 0;
+    if (value >= low && value <= high) return 0;
     return complain("--%s %g is out of range: it must be %s", name, value, range);
 }
 
 int sample_check(const SampleOptions *o) {
     const double big = 1e6;
-    return check_range("temp", o->temp, 0, big, "from 0 (the likeliest token) to 1000000")
-                   || check_range("top-k", o->top_k, 0, 0x7fffffff, "0 (off) or more")
-                   || check_range("top-p", o->top_p, 0, 1, "from 0 to 1 (off)")
-                   || check_range("min-p", o->min_p, 0, 1, "from 0 (off) to 1")
-                   || check_range("typical", o->typical, 0, 1, "from 0 to 1 (off)")
-                   || check_range("top-nsigma", o->top_nsigma, 0, big, "from 0 (off) to 1000000")
-                   || check_range("xtc-probability", o->xtc_probability, 0, 1, "from 0 (off) to 1")
-                   || check_range("xtc-threshold", o->xtc_threshold, 0, 1, "from 0 to 1")
-                   || check_range("dynatemp-range", o->dynatemp_range, 0, big, "from 0 (off) to 1000000")
-                   || check_range("dynatemp-exp", o->dynatemp_exponent, 0, big, "from 0 to 1000000")
-                   || check_range("repeat-last-n", o->repeat_last_n, -1, 0x7fffffff, "-1 (the whole text), 0 (off) or more")
-                   || check_range("repeat-penalty", o->repeat_penalty, 1e-6, big, "from 0.000001 to 1000000")
-                   || check_range("dry-multiplier", o->dry_multiplier, 0, big, "from 0 (off) to 1000000")
-                   || check_range("dry-base", o->dry_base, 1, big, "from 1 to 1000000")
-                   || check_range("dry-allowed-length", o->dry_allowed_length, 1, 0x7fffffff, "1 or more")
-                   || check_range("dry-penalty-last-n", o->dry_last_n, -1, 0x7fffffff, "-1 (the whole text), 0 (off) or more")
-                   || check_range("mirostat", o->mirostat, 0, 2, "0 (off), 1 or 2")
-                   || check_range("mirostat-ent", o->mirostat_ent, 0, big, "from 0 to 1000000")
-                   || check_range("mirostat-lr", o->mirostat_lr, 0, 1, "from 0 to 1")
-                   || check_range("presence-penalty", o->presence_penalty, -big, big, "from -1000000 to 1000000")
-                   || check_range("frequency-penalty", o->frequency_penalty, -big, big, "from -1000000 to 1000000")
-               ? -1
-               : 0;
+    return check_range("temp", o->temp, 0, big, "from 0 (the likeliest token) to 1000000") ||
+            check_range("top-k", o->top_k, 0, 0x7fffffff, "0 (off) or more") ||
+            check_range("top-p", o->top_p, 0, 1, "from 0 to 1 (off)") ||
+            check_range("min-p", o->min_p, 0, 1, "from 0 (off) to 1") ||
+            check_range("typical", o->typical, 0, 1, "from 0 to 1 (off)") ||
+            check_range("top-nsigma", o->top_nsigma, 0, big, "from 0 (off) to 1000000") ||
+            check_range("xtc-probability", o->xtc_probability, 0, 1, "from 0 (off) to 1") ||
+            check_range("xtc-threshold", o->xtc_threshold, 0, 1, "from 0 to 1") ||
+            check_range("dynatemp-range", o->dynatemp_range, 0, big, "from 0 (off) to 1000000") ||
+            check_range("dynatemp-exp", o->dynatemp_exponent, 0, big, "from 0 to 1000000") ||
+            check_range("repeat-last-n", o->repeat_last_n, -1, 0x7fffffff, "-1 (the whole text), 0 (off) or more") ||
+            check_range("repeat-penalty", o->repeat_penalty, 1e-6, big, "from 0.000001 to 1000000") ||
+            check_range("dry-multiplier", o->dry_multiplier, 0, big, "from 0 (off) to 1000000") ||
+            check_range("dry-base", o->dry_base, 1, big, "from 1 to 1000000") ||
+            check_range("dry-allowed-length", o->dry_allowed_length, 1, 0x7fffffff, "1 or more") ||
+            check_range("dry-penalty-last-n", o->dry_last_n, -1, 0x7fffffff, "-1 (the whole text), 0 (off) or more") ||
+            check_range("mirostat", o->mirostat, 0, 2, "0 (off), 1 or 2") ||
+            check_range("mirostat-ent", o->mirostat_ent, 0, big, "from 0 to 1000000") ||
+            check_range("mirostat-lr", o->mirostat_lr, 0, 1, "from 0 to 1") ||
+            check_range("presence-penalty", o->presence_penalty, -big, big, "from -1000000 to 1000000") ||
+            check_range("frequency-penalty", o->frequency_penalty, -big, big, "from -1000000 to 1000000")
+        ? -1
+        : 0;
 }
 
 uint64_t sampler_bytes(int n_vocab, int n_ctx) {
-    return (uint64_t) n_vocab * (sizeof(Candidate) + sizeof(float) + sizeof(int32_t) + 1) + ((uint64_t) n_ctx + 1) * sizeof(int32_t);
+    return (uint64_t) n_vocab * (sizeof(Candidate) + sizeof(float) + sizeof(int32_t) + 1) +
+        ((uint64_t) n_ctx + 1) * sizeof(int32_t);
 }
 
 void sampler_init(Sampler *s, int n_vocab, int n_ctx, void *memory) {

@@ -19,8 +19,7 @@ void state_init(State *s, const ModelInfo *info, const Memory *m) {
         p->table = (uint32_t *) (void *) (m->base + m->table[g]);
         p->free_list = (uint32_t *) (void *) (m->base + m->free_list[g]);
         p->pages = p->n_free = (uint32_t) m->pages[g];
-        for (uint32_t i = 0; i < p->pages; i++)
-            p->free_list[i] = p->pages - 1 - i; // page 0 goes first
+        for (uint32_t i = 0; i < p->pages; i++) p->free_list[i] = p->pages - 1 - i; // page 0 goes first
     }
 }
 
@@ -44,8 +43,7 @@ static void drop_last(State *s, int group, int seq) {
 void state_reset(State *s, int seq) {
     Sequence *q = &s->seq[seq];
     for (int g = 0; g < s->info->n_group; g++) {
-        while (q->held[g])
-            drop_last(s, g, seq);
+        while (q->held[g]) drop_last(s, g, seq);
         q->first[g] = 0;
     }
     q->n_past = q->n_ids = 0;
@@ -60,19 +58,16 @@ static int first_seen(const State *s, int group, int pos) {
 int state_reserve(State *s, int seq, int n) {
     Sequence *q = &s->seq[seq];
     if (n > s->info->max_batch || q->n_past + n > s->n_ctx)
-        return complain("the context holds %d tokens, %d are needed; the program's --ctx or build --ctx sets it", s->n_ctx,
-                        q->n_past + n);
+        return complain("the context holds %d tokens, %d are needed; the program's --ctx or build --ctx sets it",
+            s->n_ctx, q->n_past + n);
     for (int g = 0; g < s->info->n_group; g++) {
         Pool *p = &s->pool[g];
         uint32_t *table = table_of(s, g, seq);
         int keep = first_seen(s, g, q->n_past) / PAGE, last = (q->n_past + n - 1) / PAGE;
-        while (q->held[g] && q->first[g] < keep)
-            drop_first(s, g, seq);
-        if (!q->held[g])
-            q->first[g] = q->n_past / PAGE;
+        while (q->held[g] && q->first[g] < keep) drop_first(s, g, seq);
+        if (!q->held[g]) q->first[g] = q->n_past / PAGE;
         while (n > 0 && q->first[g] + q->held[g] <= last) {
-            if (!p->n_free)
-                return complain("no page of state is left in group %s", s->info->group[g].name);
+            if (!p->n_free) return complain("no page of state is left in group %s", s->info->group[g].name);
             table[q->first[g] + q->held[g]++] = p->free_list[--p->n_free];
         }
     }
@@ -82,24 +77,20 @@ int state_reserve(State *s, int seq, int n) {
 void state_advance(State *s, int seq, int n) {
     Sequence *q = &s->seq[seq];
     q->n_past += n;
-    if (q->n_ids < q->n_past)
-        q->n_ids = q->n_past;
+    if (q->n_ids < q->n_past) q->n_ids = q->n_past;
 }
 
 int state_truncate(State *s, int seq, int n) {
     Sequence *q = &s->seq[seq];
-    if (n < 0 || n > q->n_ids)
-        return complain("cannot go back to token %d of %d", n, q->n_ids);
+    if (n < 0 || n > q->n_ids) return complain("cannot go back to token %d of %d", n, q->n_ids);
     if (n < q->n_past) {
         for (int g = 0; g < s->info->n_group; g++)
             if (n > 0 && q->first[g] > first_seen(s, g, n - 1) / PAGE)
                 return complain("cannot go back to token %d: a window of %d tokens has moved past it; start over", n,
-                                s->info->group[g].window);
-        if (!n)
-            state_reset(s, seq);
+                    s->info->group[g].window);
+        if (!n) state_reset(s, seq);
         for (int g = 0; g < s->info->n_group; g++)
-            while (q->held[g] && (q->first[g] + q->held[g] - 1) * PAGE >= n)
-                drop_last(s, g, seq);
+            while (q->held[g] && (q->first[g] + q->held[g] - 1) * PAGE >= n) drop_last(s, g, seq);
         q->n_past = n;
     }
     q->n_ids = n;

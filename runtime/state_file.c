@@ -14,7 +14,7 @@
 
 enum { STATE_VERSION = 1 };
 
-// Little-endian, no padding; ids and pages follow: ids are padded to 8 bytes, pages come by group, in order of position.
+// Little-endian, no padding; ids and pages follow: ids are padded to 8 bytes, pages come by group, by position.
 typedef struct {
     char magic[8];
     uint32_t version, page;
@@ -78,14 +78,12 @@ int state_save(const State *s, int seq, const char *path) {
     const int32_t *ids = state_ids(s, seq);
     int32_t last[2] = {0, 0}; // an odd last id, padded
     size_t even = (size_t) h.n_ids / 2 * 2 * sizeof *ids, odd = h.n_ids % 2 ? sizeof last : 0;
-    if (odd)
-        last[0] = ids[h.n_ids - 1];
+    if (odd) last[0] = ids[h.n_ids - 1];
     h.checksum = sum_bytes(sum_bytes(sum_bytes(0, &h, sizeof h), ids, even), last, odd);
     for (int g = 0; g < h.n_group; g++)
         for (int i = h.first[g]; i < h.first[g] + h.held[g]; i++)
             h.checksum = sum_bytes(h.checksum, page_at(s, g, seq, i), h.page_bytes[g]);
-    if (outfile_open(&f, path, h.bytes))
-        return -1;
+    if (outfile_open(&f, path, h.bytes)) return -1;
     int bad = outfile_write(&f, &h, sizeof h) || outfile_write(&f, ids, even) || outfile_write(&f, last, odd);
     for (int g = 0; g < h.n_group && !bad; g++)
         for (int i = h.first[g]; i < h.first[g] + h.held[g] && !bad; i++)
@@ -104,15 +102,16 @@ static int check(const State *s, const uint8_t *file, uint64_t size, const char 
         return complain("'%s' is not a saved state: it does not begin with \"ggccstat\"", path);
     memcpy(h, file, sizeof *h);
     if (h->version != STATE_VERSION || h->page != PAGE)
-        return complain("'%s' is a saved state of version %u, this program reads version %d", path, h->version, STATE_VERSION);
+        return complain(
+            "'%s' is a saved state of version %u, this program reads version %d", path, h->version, STATE_VERSION);
     if (h->model != info->hash)
         return complain("'%s' was saved by another program: its model is %016llx, this one %016llx", path,
-                        (unsigned long long) h->model, (unsigned long long) info->hash);
+            (unsigned long long) h->model, (unsigned long long) info->hash);
     if (memcmp(h->kv_type, describe(s, 0).kv_type, sizeof h->kv_type))
         return complain("'%s' holds a cache of another type, this program's is %s", path, info->kv_type);
     if (h->bytes != size)
-        return complain("'%s' is cut off or has been added to: %llu bytes, %llu were saved", path, (unsigned long long) size,
-                        (unsigned long long) h->bytes);
+        return complain("'%s' is cut off or has been added to: %llu bytes, %llu were saved", path,
+            (unsigned long long) size, (unsigned long long) h->bytes);
     if (h->n_past > s->n_ctx || h->n_ids > s->n_ctx + 1)
         return complain("'%s' holds %d tokens and the context %d; raise --ctx", path, h->n_ids, s->n_ctx);
     State expected = *s; // a sequence of that length, to compare the page counts with
@@ -131,7 +130,8 @@ static int check(const State *s, const uint8_t *file, uint64_t size, const char 
         int32_t id;
         memcpy(&id, file + sizeof *h + (size_t) i * sizeof id, sizeof id);
         if (id < 0 || id >= info->n_vocab)
-            return complain("'%s' is damaged: token %d at position %d, the vocabulary has %d", path, id, i, info->n_vocab);
+            return complain(
+                "'%s' is damaged: token %d at position %d, the vocabulary has %d", path, id, i, info->n_vocab);
     }
     return 0;
 }
@@ -160,8 +160,7 @@ int state_load(State *s, int seq, const char *path) {
     struct stat st;
     Header h;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return complain("cannot read '%s': %s", path, strerror(errno));
+    if (fd < 0) return complain("cannot read '%s': %s", path, strerror(errno));
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t) sizeof h) {
         close(fd);
         return complain("'%s' is not a saved state: it is no file of at least %zu bytes", path, sizeof h);
@@ -169,11 +168,9 @@ int state_load(State *s, int seq, const char *path) {
     size_t size = (size_t) st.st_size;
     uint8_t *file = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
-    if (file == MAP_FAILED)
-        return complain("cannot read '%s': %s", path, strerror(errno));
+    if (file == MAP_FAILED) return complain("cannot read '%s': %s", path, strerror(errno));
     int result = check(s, file, size, path, &h);
-    if (!result)
-        result = restore(s, seq, file, &h);
+    if (!result) result = restore(s, seq, file, &h);
     munmap(file, size);
     return result;
 }

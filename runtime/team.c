@@ -25,7 +25,8 @@
 #include <sys/syscall.h>
 #endif
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the step is the second half of the ticket; weights are little-endian");
+_Static_assert(
+    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the step is the second half of the ticket; weights are little-endian");
 
 enum {
     LINE = 64,                // bytes of a cache line
@@ -131,26 +132,24 @@ static void *step_word(Team *t) {
 static void open_next(Team *t, uint32_t step) {
     atomic_store_explicit(&t->done, 0, memory_order_relaxed);
     atomic_store(&t->ticket, (uint64_t) (step + 1) << 32);
-    if (atomic_load(&t->step_sleepers))
-        wake_all(step_word(t));
+    if (atomic_load(&t->step_sleepers)) wake_all(step_word(t));
 }
 
 int piece_claim(Worker *w, int n) {
     Team *t = w->team;
-    if (t->threads == 1)
-        return t->solo < n ? t->solo++ : -1;
+    if (t->threads == 1) return t->solo < n ? t->solo++ : -1;
     uint64_t ticket = atomic_load_explicit(&t->ticket, memory_order_acquire);
     while (ticket_step(ticket) == w->step) {
         uint32_t next = (uint32_t) ticket;
         if (n <= 0) { // nothing to do and nobody to finish it: the first who sees that opens the next step
-            if (atomic_compare_exchange_strong(&t->ticket, &ticket, (uint64_t) (w->step + 1) << 32)
-                && atomic_load(&t->step_sleepers))
+            if (atomic_compare_exchange_strong(&t->ticket, &ticket, (uint64_t) (w->step + 1) << 32) &&
+                atomic_load(&t->step_sleepers))
                 wake_all(step_word(t));
             return -1;
         }
-        if (next >= (uint32_t) n)
-            return -1;
-        if (atomic_compare_exchange_weak_explicit(&t->ticket, &ticket, ticket + 1, memory_order_acq_rel, memory_order_acquire))
+        if (next >= (uint32_t) n) return -1;
+        if (atomic_compare_exchange_weak_explicit(
+                &t->ticket, &ticket, ticket + 1, memory_order_acq_rel, memory_order_acquire))
             return (int) next;
     }
     return -1;
@@ -158,8 +157,7 @@ int piece_claim(Worker *w, int n) {
 
 void piece_done(Worker *w, int n) {
     Team *t = w->team;
-    if (t->threads > 1 && atomic_fetch_add_explicit(&t->done, 1, memory_order_acq_rel) + 1 == n)
-        open_next(t, w->step);
+    if (t->threads > 1 && atomic_fetch_add_explicit(&t->done, 1, memory_order_acq_rel) + 1 == n) open_next(t, w->step);
 }
 
 void step_wait(Worker *w) {
@@ -175,11 +173,10 @@ void step_wait(Worker *w) {
             continue;
         }
         int64_t now = t->crowded ? 1 : now_ns();
-        if (!until)
-            until = t->crowded ? 1 : now + SPIN_STEP_NS;
-        if (now < until)
-            continue;
-        atomic_fetch_add(&t->step_sleepers, 1); // before the kernel compares the word: whoever opens the step sees one of the two
+        if (!until) until = t->crowded ? 1 : now + SPIN_STEP_NS;
+        if (now < until) continue;
+        atomic_fetch_add(
+            &t->step_sleepers, 1); // before the kernel compares the word: whoever opens the step sees one of the two
         sleep_while(step_word(t), w->step);
         atomic_fetch_sub(&t->step_sleepers, 1);
     }
@@ -193,17 +190,14 @@ static uint32_t run_wait(Team *t, uint32_t last) {
     int64_t until = 0;
     for (int i = 0;; i++) {
         uint32_t run = atomic_load_explicit(&t->run, memory_order_acquire);
-        if (run != last && run % 2 == 0)
-            return run;
+        if (run != last && run % 2 == 0) return run;
         if (run != last || (i % 64 < 63 && !t->crowded)) {
             cpu_relax();
             continue;
         }
         int64_t now = t->crowded ? 1 : now_ns();
-        if (!until)
-            until = t->crowded ? 1 : now + SPIN_RUN_NS;
-        if (now < until)
-            continue;
+        if (!until) until = t->crowded ? 1 : now + SPIN_RUN_NS;
+        if (now < until) continue;
         atomic_fetch_add(&t->run_sleepers, 1);
         sleep_while(&t->run, last);
         atomic_fetch_sub(&t->run_sleepers, 1);
@@ -224,12 +218,10 @@ static void *member_main(void *p) {
             me->worker.step = atomic_load_explicit(&t->first_step, memory_order_acquire);
             fn = (void (*)(const void *, Worker *)) atomic_load_explicit(&t->fn, memory_order_acquire);
             uint32_t after = atomic_load_explicit(&t->run, memory_order_acquire);
-            if (after == run)
-                break;
+            if (after == run) break;
             run = run_wait(t, run);
         }
-        if (!fn)
-            return NULL;
+        if (!fn) return NULL;
         fn(me->arg, &me->worker);
     }
 }
@@ -246,8 +238,7 @@ static void publish(Team *t, void (*fn)(const void *, Worker *), const void *arg
     atomic_store_explicit(&t->first_step, ticket_step(atomic_load(&t->ticket)), memory_order_release);
     atomic_store_explicit(&t->fn, (uintptr_t) fn, memory_order_release);
     atomic_store(&t->run, run + 2);
-    if (atomic_load(&t->run_sleepers))
-        wake_all(&t->run);
+    if (atomic_load(&t->run_sleepers)) wake_all(&t->run);
 }
 
 void team_run(Team *t, void (*fn)(const void *arg, Worker *w), const void *arg, size_t size) {
@@ -272,8 +263,7 @@ int team_open(Team *t, int threads) {
     memset(t, 0, team_bytes(threads));
     t->threads = threads;
     t->crowded = threads > cores_available();
-    for (int i = 0; i < threads; i++)
-        t->member[i].worker = (Worker){t, i, 0};
+    for (int i = 0; i < threads; i++) t->member[i].worker = (Worker){t, i, 0};
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, STACK_BYTES);
@@ -284,7 +274,8 @@ int team_open(Team *t, int threads) {
             pthread_attr_destroy(&attr);
             int had = t->started;
             team_close(t);
-            return complain("cannot start thread %d of %d (%s); use --threads %d", i + 1, threads, strerror(error), had);
+            return complain(
+                "cannot start thread %d of %d (%s); use --threads %d", i + 1, threads, strerror(error), had);
         }
     }
     pthread_attr_destroy(&attr);
@@ -292,10 +283,8 @@ int team_open(Team *t, int threads) {
 }
 
 void team_close(Team *t) {
-    if (t->threads > 1)
-        publish(t, NULL, NULL, 0);
-    for (int i = 1; i < t->started; i++)
-        pthread_join(t->member[i].thread, NULL);
+    if (t->threads > 1) publish(t, NULL, NULL, 0);
+    for (int i = 1; i < t->started; i++) pthread_join(t->member[i].thread, NULL);
     t->started = 0;
 }
 
@@ -309,25 +298,21 @@ static int quota_of(const char *folder) {
     snprintf(path, sizeof path, "%s/cpu.max", folder); // version 2: "max 100000" or "150000 100000"
     FILE *f = fopen(path, "r");
     if (f) {
-        if (fgets(text, sizeof text, f) && sscanf(text, "%lld %lld", &quota, &period) != 2)
-            quota = -1;
+        if (fgets(text, sizeof text, f) && sscanf(text, "%lld %lld", &quota, &period) != 2) quota = -1;
         fclose(f);
     } else { // version 1
         snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
         if ((f = fopen(path, "r"))) {
-            if (fscanf(f, "%lld", &quota) != 1)
-                quota = -1;
+            if (fscanf(f, "%lld", &quota) != 1) quota = -1;
             fclose(f);
         }
         snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
         if ((f = fopen(path, "r"))) {
-            if (fscanf(f, "%lld", &period) != 1)
-                period = 0;
+            if (fscanf(f, "%lld", &period) != 1) period = 0;
             fclose(f);
         }
     }
-    if (quota <= 0 || period <= 0)
-        return 0;
+    if (quota <= 0 || period <= 0) return 0;
     return quota < period ? 1 : (int) (quota / period);
 }
 
@@ -335,15 +320,12 @@ static int quota_of(const char *folder) {
 static int quota_upwards(const char *root, const char *path) {
     char folder[4096];
     int least = 0;
-    if (snprintf(folder, sizeof folder, "%s%s", root, path) >= (int) sizeof folder)
-        return 0;
+    if (snprintf(folder, sizeof folder, "%s%s", root, path) >= (int) sizeof folder) return 0;
     for (;;) {
         int q = quota_of(folder);
-        if (q && (!least || q < least))
-            least = q;
+        if (q && (!least || q < least)) least = q;
         char *slash = strrchr(folder, '/');
-        if (!slash || (size_t) (slash - folder) < strlen(root))
-            return least;
+        if (!slash || (size_t) (slash - folder) < strlen(root)) return least;
         *slash = '\0';
     }
 }
@@ -355,24 +337,19 @@ static int cgroup_cores(void) {
     while (f && fgets(line, sizeof line, f)) { // "0::/path" or "4:cpu,cpuacct:/path"
         line[strcspn(line, "\n")] = '\0';
         char *kind = strchr(line, ':'), *path = kind ? strchr(kind + 1, ':') : NULL;
-        if (!path)
-            continue;
+        if (!path) continue;
         *path++ = '\0';
         kind++;
         int q = 0;
-        if (!*kind)
-            q = quota_upwards("/sys/fs/cgroup", path);
+        if (!*kind) q = quota_upwards("/sys/fs/cgroup", path);
         else if (!strncmp(kind, "cpu", 3) && (kind[3] == '\0' || kind[3] == ','))
             q = quota_upwards("/sys/fs/cgroup/cpu", path);
-        if (q && (!least || q < least))
-            least = q;
+        if (q && (!least || q < least)) least = q;
     }
-    if (f)
-        fclose(f);
+    if (f) fclose(f);
     // Inside a container the path may be the host's while the mount shows only our own folder: look there as well.
     int q = quota_of("/sys/fs/cgroup"), r = quota_of("/sys/fs/cgroup/cpu");
-    if (q && (!least || q < least))
-        least = q;
+    if (q && (!least || q < least)) least = q;
     return r && (!least || r < least) ? r : least;
 }
 #endif
@@ -381,8 +358,7 @@ int cores_available(void) {
     int cores = 0;
 #ifdef __linux__
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        cores = CPU_COUNT(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
     int quota = cgroup_cores();
 #else
     int quota = 0;
@@ -391,7 +367,6 @@ int cores_available(void) {
         long n = sysconf(_SC_NPROCESSORS_ONLN);
         cores = n > 0 && n < MAX_THREADS ? (int) n : 1;
     }
-    if (quota > 0 && quota < cores)
-        cores = quota;
+    if (quota > 0 && quota < cores) cores = quota;
     return cores < MAX_THREADS ? cores : MAX_THREADS;
 }

@@ -10,8 +10,9 @@ enum {
     TEAM_ARG = 512 // bytes of argument that team_run hands to each thread, at most
 };
 
-uint64_t team_bytes(int threads);        // memory that team_open wants, aligned to 64
-int team_open(Team *t, int threads);     // starts threads - 1 threads: the caller of team_run is the first. 0, or -1: complaint()
+uint64_t team_bytes(int threads); // memory that team_open wants, aligned to 64
+int team_open(
+    Team *t, int threads); // starts threads - 1 threads: the caller of team_run is the first. 0, or -1: complaint()
 void team_close(Team *t);
 int team_threads(const Team *t);
 

@@ -11,7 +11,9 @@ void detok_begin(Detok *d, const Tokenizer *t, int flags) {
     d->strip = (flags & DETOK_WHOLE) && (t->head->flags & TOK_F_SPACE_PREFIX);
 }
 
-size_t detok_room(const Tokenizer *t) { return 2 * (size_t) t->head->max_piece + sizeof(Detok); }
+size_t detok_room(const Tokenizer *t) {
+    return 2 * (size_t) t->head->max_piece + sizeof(Detok);
+}
 
 // Bytes that the begun character still lacks; 0 when it is complete, or no character.
 static int lacks(const char *p, int n) {

@@ -36,8 +36,8 @@ static const TokMerge *find_merge(const Tokenizer *t, int32_t left, int32_t righ
 }
 
 // The rank of joining two neighbours, NONE when they do not join; *result the symbol that they become.
-static inline uint32_t join(const Tokenizer *t, const uint8_t *word, int32_t left, int32_t right, uint32_t from, uint32_t to,
-                            int32_t *result) {
+static inline uint32_t join(
+    const Tokenizer *t, const uint8_t *word, int32_t left, int32_t right, uint32_t from, uint32_t to, int32_t *result) {
     uint32_t rank;
     if (t->head->kind == TOK_KIND_MERGES) {
         if (left < 0 || right < 0) return NONE;
@@ -108,8 +108,8 @@ static void merge_short(Encoder *e, const uint8_t *word, size_t n) {
             result[i] = result[i + 1];
         }
         start[count] = (uint32_t) n;
-        if (at) rank[at - 1] = join(e->t, word, symbol[at - 1], symbol[at], start[at - 1], start[at + 1], &result[at - 1]);
-        if (at + 1 < count) rank[at] = join(e->t, word, symbol[at], symbol[at + 1], start[at], start[at + 2], &result[at]);
+        for (uint32_t i = at ? at - 1 : 0; i <= at && i + 1 < count; i++) // both neighbours anew
+            rank[i] = join(e->t, word, symbol[i], symbol[i + 1], start[i], start[i + 2], &result[i]);
     }
     for (uint32_t i = 0; i < count; i++) emit_symbol(e, symbol[i], word + start[i], start[i + 1] - start[i]);
 }
@@ -176,9 +176,15 @@ static void rejoin(Chain *c, const Tokenizer *t, const uint8_t *word, size_t n, 
 
 static void merge_long(Encoder *e, const uint8_t *word, size_t n) {
     uint32_t *room = (uint32_t *) (void *) e->scratch, count = 0;
-    Chain c = {.start = room, .next = room + e->room, .prev = room + 2 * e->room, .rank = room + 3 * e->room,
-               .heap = room + 4 * e->room, .place = room + 5 * e->room, .symbol = (int32_t *) room + 6 * e->room,
-               .result = (int32_t *) room + 7 * e->room, .n_heap = 0};
+    Chain c = {.start = room,
+        .next = room + e->room,
+        .prev = room + 2 * e->room,
+        .rank = room + 3 * e->room,
+        .heap = room + 4 * e->room,
+        .place = room + 5 * e->room,
+        .symbol = (int32_t *) room + 6 * e->room,
+        .result = (int32_t *) room + 7 * e->room,
+        .n_heap = 0};
     for (uint32_t at = 0, len; at < n; at += len, count++) {
         c.symbol[count] = first_symbol(e->t, word + at, n - at, &len);
         c.start[count] = at;

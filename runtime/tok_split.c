@@ -4,7 +4,8 @@
 #include "tok_internal.h"
 
 // The class of the character at p, its length in *len. A byte that is no UTF-8 counts as U+FFFD.
-static inline uint32_t class_at(const uint16_t *page, const uint8_t *classes, const uint8_t *p, const uint8_t *end, int *len) {
+static inline uint32_t class_at(
+    const uint16_t *page, const uint8_t *classes, const uint8_t *p, const uint8_t *end, int *len) {
     uint32_t b = *p;
     *len = 1;
     if (b < 0x80) return classes[b];
@@ -21,7 +22,8 @@ static inline uint32_t class_at(const uint16_t *page, const uint8_t *classes, co
 }
 
 // The end of the match that begins at p, NULL for none; *uncut when its text is not to be cut out.
-static const uint8_t *match_at(const Tokenizer *t, const TokSplit *s, const uint8_t *p, const uint8_t *end, bool *uncut) {
+static const uint8_t *match_at(
+    const Tokenizer *t, const TokSplit *s, const uint8_t *p, const uint8_t *end, bool *uncut) {
     const uint32_t *next = TOK_AT(t, uint32_t, s->next);
     const uint16_t *page = TOK_AT(t, uint16_t, s->page);
     const uint8_t *classes = t->base + s->classes, *best = NULL;

@@ -15,9 +15,13 @@ bool tokenizer_open(Tokenizer *t, const void *blob, size_t size) {
 
 // ---- what the tables say ----
 
-int tok_n_vocab(const Tokenizer *t) { return (int) t->head->n_vocab; }
+int tok_n_vocab(const Tokenizer *t) {
+    return (int) t->head->n_vocab;
+}
 
-TokType tok_type(const Tokenizer *t, int32_t id) { return (TokType) t->base[t->head->type + (uint32_t) id]; }
+TokType tok_type(const Tokenizer *t, int32_t id) {
+    return (TokType) t->base[t->head->type + (uint32_t) id];
+}
 
 const char *tok_bytes(const Tokenizer *t, int32_t id, size_t *n) {
     const uint32_t *span = TOK_AT(t, uint32_t, t->head->span) + id;
@@ -25,21 +29,33 @@ const char *tok_bytes(const Tokenizer *t, int32_t id, size_t *n) {
     return (const char *) t->base + t->head->pool + span[0];
 }
 
-static unsigned attributes(const Tokenizer *t, int32_t id) { return t->base[t->head->attr + (uint32_t) id]; }
+static unsigned attributes(const Tokenizer *t, int32_t id) {
+    return t->base[t->head->attr + (uint32_t) id];
+}
 
 bool tok_is_eog(const Tokenizer *t, int32_t id) {
     return id >= 0 && id < (int32_t) t->head->n_vocab && (attributes(t, id) & TOK_A_EOG);
 }
 
-bool tok_is_suppressed(const Tokenizer *t, int32_t id) { return attributes(t, id) & TOK_A_SUPPRESSED; }
+bool tok_is_suppressed(const Tokenizer *t, int32_t id) {
+    return attributes(t, id) & TOK_A_SUPPRESSED;
+}
 
-int32_t tok_role(const Tokenizer *t, TokRole role) { return t->head->role[role]; }
+int32_t tok_role(const Tokenizer *t, TokRole role) {
+    return t->head->role[role];
+}
 
-bool tok_adds_bos(const Tokenizer *t) { return t->head->flags & TOK_F_ADD_BOS; }
+bool tok_adds_bos(const Tokenizer *t) {
+    return t->head->flags & TOK_F_ADD_BOS;
+}
 
-bool tok_adds_eos(const Tokenizer *t) { return t->head->flags & TOK_F_ADD_EOS; }
+bool tok_adds_eos(const Tokenizer *t) {
+    return t->head->flags & TOK_F_ADD_EOS;
+}
 
-int tok_n_stop(const Tokenizer *t) { return (int) t->head->n_stop; }
+int tok_n_stop(const Tokenizer *t) {
+    return (int) t->head->n_stop;
+}
 
 const char *tok_stop(const Tokenizer *t, int i, size_t *n) {
     const uint32_t *stop = TOK_AT(t, uint32_t, t->head->stop) + i;
@@ -59,7 +75,9 @@ typedef struct {
     bool all; // control and unknown tokens too
 } Specials;
 
-static bool is_space(uint8_t b) { return b == ' ' || (b >= '\t' && b <= '\r'); }
+static bool is_space(uint8_t b) {
+    return b == ' ' || (b >= '\t' && b <= '\r');
+}
 
 static const TokNode *child_of(const TokNode *nodes, const TokNode *node, uint8_t b) {
     uint32_t low = node->child, high = low + node->n_child;
@@ -219,7 +237,9 @@ static void encode_marked(Encoder *e, const Specials *s, uint8_t *copy) {
 
 // ---- the whole ----
 
-static size_t rounded(size_t n) { return (n + 15) & ~(size_t) 15; }
+static size_t rounded(size_t n) {
+    return (n + 15) & ~(size_t) 15;
+}
 
 size_t tokenize_scratch(const Tokenizer *t, size_t n) {
     (void) t;
@@ -233,7 +253,7 @@ size_t tokenize_max_ids(const Tokenizer *t, size_t n) {
 }
 
 int64_t tokenize(const Tokenizer *t, const char *text, size_t n, int flags, int32_t *ids, size_t cap, void *scratch,
-                 size_t scratch_size) {
+    size_t scratch_size) {
     const TokHeader *h = t->head;
     if (n > 1u << 30) return TOK_TOO_LONG;
     if (scratch_size < tokenize_scratch(t, n)) return TOK_SCRATCH;

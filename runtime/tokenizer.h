@@ -34,7 +34,7 @@ enum {
 };
 // The number of ids, or one of the codes above. `scratch` is aligned to 8 bytes; most of it stays untouched.
 int64_t tokenize(const Tokenizer *t, const char *text, size_t n, int flags, int32_t *ids, size_t cap, void *scratch,
-                 size_t scratch_size);
+    size_t scratch_size);
 size_t tokenize_scratch(const Tokenizer *t, size_t n); // bytes of scratch for a text of n bytes
 size_t tokenize_max_ids(const Tokenizer *t, size_t n); // no text of n bytes gives more ids
 
@@ -44,8 +44,21 @@ const char *tok_bytes(const Tokenizer *t, int32_t id, size_t *n); // what it sta
 bool tok_is_eog(const Tokenizer *t, int32_t id);                  // generation ends with it
 bool tok_is_suppressed(const Tokenizer *t, int32_t id);           // never to be sampled
 typedef enum {
-    TOK_BOS, TOK_EOS, TOK_EOT, TOK_EOM, TOK_UNK, TOK_SEP, TOK_PAD, TOK_MASK,
-    TOK_FIM_PRE, TOK_FIM_SUF, TOK_FIM_MID, TOK_FIM_PAD, TOK_FIM_REP, TOK_FIM_SEP, TOK_ROLES
+    TOK_BOS,
+    TOK_EOS,
+    TOK_EOT,
+    TOK_EOM,
+    TOK_UNK,
+    TOK_SEP,
+    TOK_PAD,
+    TOK_MASK,
+    TOK_FIM_PRE,
+    TOK_FIM_SUF,
+    TOK_FIM_MID,
+    TOK_FIM_PAD,
+    TOK_FIM_REP,
+    TOK_FIM_SEP,
+    TOK_ROLES
 } TokRole;
 int32_t tok_role(const Tokenizer *t, TokRole role); // -1: none
 bool tok_adds_bos(const Tokenizer *t);
@@ -63,12 +76,12 @@ enum {
 typedef struct {
     const Tokenizer *t;
     int flags;
-    bool started;     // an id was seen
-    bool strip;       // one leading space is still to be dropped
-    bool held_end;    // the last id was the EOS, which counts only if another one follows
-    char begun[4];    // a character of which bytes are missing
+    bool started;  // an id was seen
+    bool strip;    // one leading space is still to be dropped
+    bool held_end; // the last id was the EOS, which counts only if another one follows
+    char begun[4]; // a character of which bytes are missing
     int n_begun;
-    char open[4];     // cleaning: a space, and what follows it, that may still have to go
+    char open[4]; // cleaning: a space, and what follows it, that may still have to go
     int n_open;
 } Detok;
 void detok_begin(Detok *d, const Tokenizer *t, int flags);
@@ -79,9 +92,9 @@ size_t detok_end(Detok *d, char *out);
 // ---- the blob: written by the compiler, little-endian, offsets in bytes from its start ----
 
 #define TOK_MAGIC "ggcctok1"
-#define TOK_SPLITS 8           // splitters applied one within the other, at most
-#define TOK_SYMBOLS 0xFFFFFEu  // symbols (tokens and parts of tokens), at most: numbers have 24 bits
-#define TOK_LENGTHS 1024       // distinct lengths of special tokens, at most
+#define TOK_SPLITS 8          // splitters applied one within the other, at most
+#define TOK_SYMBOLS 0xFFFFFEu // symbols (tokens and parts of tokens), at most: numbers have 24 bits
+#define TOK_LENGTHS 1024      // distinct lengths of special tokens, at most
 
 typedef enum { TOK_KIND_MERGES = 1, TOK_KIND_SCORES } TokKind; // byte-pair merges by rank; by score of the result
 
@@ -90,10 +103,10 @@ enum { // TokHeader.flags
     TOK_F_ADD_EOS = 2,
     TOK_F_SPACE_PREFIX = 4, // a text that begins or follows a special token gets a space in front
     TOK_F_CLEAN = 8,
-    TOK_F_BYTES = 16,       // symbols start as bytes; else as UTF-8 characters
-    TOK_F_SPACES = 32,      // U+2581 stands for a space: texts and keys have spaces instead
-    TOK_F_WORDS = 64,       // cut before a space wherever no token could span the cut
-    TOK_F_STRIPS = 128,     // some token swallows white space beside it
+    TOK_F_BYTES = 16,   // symbols start as bytes; else as UTF-8 characters
+    TOK_F_SPACES = 32,  // U+2581 stands for a space: texts and keys have spaces instead
+    TOK_F_WORDS = 64,   // cut before a space wherever no token could span the cut
+    TOK_F_STRIPS = 128, // some token swallows white space beside it
 };
 enum { // bits of a token
     TOK_A_EOG = 1,
@@ -109,24 +122,24 @@ struct TokHeader {
     uint64_t size;
     uint32_t kind, flags, n_vocab, n_symbol;
     int32_t role[TOK_ROLES];
-    uint32_t max_key;     // bytes of the longest key
-    uint32_t max_piece;   // bytes of the longest token
-    uint32_t pool, span;  // bytes; u32[n_symbol + 1]: where in them each symbol is
-    uint32_t type, attr;  // u8[n_vocab] each
-    uint32_t spell;       // i32[n_symbol - n_vocab]: the token that a further symbol spells, -1 for none
-    uint32_t rank;        // SCORES: u32[n_symbol], 0 for the highest score
-    uint32_t key, key_mask;     // u32[key_mask + 1]: hash to symbol + 1, 8 more bits of the hash on top
-    uint32_t pair, pair_mask;   // MERGES: the same for TokMerge + 1
-    uint32_t merge, n_merge;    // TokMerge[], best first
-    uint32_t whole;       // a bit a symbol: text equal to its key is that one token
-    uint32_t byte_symbol; // i32[256]: the symbol of a byte, -1 for none
-    uint32_t byte_token;  // i32[256]: the token for a byte that no token covers, -1 for none
-    uint32_t cut;         // a bit a byte: cut between it and a space
+    uint32_t max_key;                    // bytes of the longest key
+    uint32_t max_piece;                  // bytes of the longest token
+    uint32_t pool, span;                 // bytes; u32[n_symbol + 1]: where in them each symbol is
+    uint32_t type, attr;                 // u8[n_vocab] each
+    uint32_t spell;                      // i32[n_symbol - n_vocab]: the token that a further symbol spells, -1 for none
+    uint32_t rank;                       // SCORES: u32[n_symbol], 0 for the highest score
+    uint32_t key, key_mask;              // u32[key_mask + 1]: hash to symbol + 1, 8 more bits of the hash on top
+    uint32_t pair, pair_mask;            // MERGES: the same for TokMerge + 1
+    uint32_t merge, n_merge;             // TokMerge[], best first
+    uint32_t whole;                      // a bit a symbol: text equal to its key is that one token
+    uint32_t byte_symbol;                // i32[256]: the symbol of a byte, -1 for none
+    uint32_t byte_token;                 // i32[256]: the token for a byte that no token covers, -1 for none
+    uint32_t cut;                        // a bit a byte: cut between it and a space
     uint32_t n_split, split[TOK_SPLITS]; // TokSplit each
-    uint32_t node;        // TokNode[]: tree of the special tokens' texts, root first
-    uint32_t n_length, length; // u32[n_length]: lengths of special tokens, longest first
-    uint32_t first[2][8]; // a bit a byte that begins a user-defined token, any special token
-    uint32_t n_stop, stop; // u32[n_stop + 1] offsets into the blob
+    uint32_t node;                       // TokNode[]: tree of the special tokens' texts, root first
+    uint32_t n_length, length;           // u32[n_length]: lengths of special tokens, longest first
+    uint32_t first[2][8];                // a bit a byte that begins a user-defined token, any special token
+    uint32_t n_stop, stop;               // u32[n_stop + 1] offsets into the blob
 };
 
 typedef struct {
@@ -134,10 +147,10 @@ typedef struct {
 } TokMerge;
 
 typedef struct {
-    uint32_t child;   // first of its children, which lie together in the order of their bytes
-    int32_t id;       // the token that ends here, -1 for none
+    uint32_t child; // first of its children, which lie together in the order of their bytes
+    int32_t id;     // the token that ends here, -1 for none
     uint16_t n_child;
-    uint16_t length;  // index of its length in TokHeader.length
+    uint16_t length; // index of its length in TokHeader.length
     uint8_t byte, pad[3];
 } TokNode;
 
@@ -181,8 +194,12 @@ static inline uint64_t tok_pair_hash(uint32_t left, uint32_t right) {
 }
 
 // Slots hold 8 bits of the hash, from its top; the place comes from the bits below.
-static inline uint32_t tok_slot_place(uint64_t h) { return (uint32_t) (h >> 24); }
-static inline uint32_t tok_slot_tag(uint64_t h) { return (uint32_t) (h >> 56) << 24; }
+static inline uint32_t tok_slot_place(uint64_t h) {
+    return (uint32_t) (h >> 24);
+}
+static inline uint32_t tok_slot_tag(uint64_t h) {
+    return (uint32_t) (h >> 56) << 24;
+}
 
 // For the compiler: one word (no splitting) to ids, with room for 34 bytes of scratch a byte.
 int64_t tok_encode_word(const Tokenizer *t, const char *word, size_t n, int32_t *ids, size_t cap, void *scratch);

@@ -17,13 +17,11 @@ static const char self[] = "/proc/self/exe";
 // The path of `file`: as it is when absolute, else beside the program.
 static int beside_program(const char *file, char path[PATH_MAX]) {
     ssize_t n = readlink(self, path, PATH_MAX - 1);
-    if (*file == '/' || n < 0)
-        n = 0;
+    if (*file == '/' || n < 0) n = 0;
     path[n] = '\0';
     char *slash = strrchr(path, '/');
     size_t folder = slash ? (size_t) (slash - path) + 1 : 0;
-    if (folder + strlen(file) >= PATH_MAX)
-        return complain("the name of the weights file is too long: %s", file);
+    if (folder + strlen(file) >= PATH_MAX) return complain("the name of the weights file is too long: %s", file);
     strcpy(path + folder, file);
     return 0;
 }
@@ -35,21 +33,23 @@ static int inside(uint64_t at, uint64_t n, uint64_t size) {
 
 static int check(const Trailer *t, const char *path, uint64_t size, uint64_t hash, uint64_t weight_bytes) {
     if (memcmp(t->magic, TRAILER_MAGIC, sizeof t->magic))
-        return complain("'%s' is cut off or was never finished: its last 64 bytes are no trailer of ggcc; build it again", path);
+        return complain(
+            "'%s' is cut off or was never finished: its last 64 bytes are no trailer of ggcc; build it again", path);
     if (t->version != TRAILER_VERSION || t->flags || t->zero)
-        return complain("'%s' has a trailer of version %u, this program reads version %d; build it again", path, t->version,
-                        TRAILER_VERSION);
+        return complain("'%s' has a trailer of version %u, this program reads version %d; build it again", path,
+            t->version, TRAILER_VERSION);
     if (t->model != hash)
         return complain("'%s' belongs to model %016llx, this program is of model %016llx; build both together", path,
-                        (unsigned long long) t->model, (unsigned long long) hash);
+            (unsigned long long) t->model, (unsigned long long) hash);
     if (t->weights_size != weight_bytes)
         return complain("'%s' has %llu bytes of weights, expected %llu; build it again", path,
-                        (unsigned long long) t->weights_size, (unsigned long long) weight_bytes);
-    if (t->weights % WEIGHTS_ALIGN_IN_FILE || !inside(t->weights, t->weights_size, size)
-        || !inside(t->tokenizer, t->tokenizer_size, size))
-        return complain("'%s' is damaged: weights at %llu (%llu bytes) and tokenizer at %llu (%llu bytes) do not fit %llu bytes",
-                        path, (unsigned long long) t->weights, (unsigned long long) t->weights_size,
-                        (unsigned long long) t->tokenizer, (unsigned long long) t->tokenizer_size, (unsigned long long) size);
+            (unsigned long long) t->weights_size, (unsigned long long) weight_bytes);
+    if (t->weights % WEIGHTS_ALIGN_IN_FILE || !inside(t->weights, t->weights_size, size) ||
+        !inside(t->tokenizer, t->tokenizer_size, size))
+        return complain(
+            "'%s' is damaged: weights at %llu (%llu bytes) and tokenizer at %llu (%llu bytes) do not fit %llu bytes",
+            path, (unsigned long long) t->weights, (unsigned long long) t->weights_size,
+            (unsigned long long) t->tokenizer, (unsigned long long) t->tokenizer_size, (unsigned long long) size);
     return 0;
 }
 
@@ -57,17 +57,14 @@ int weights_open(Weights *w, const char *file, uint64_t hash, uint64_t weight_by
     char path[PATH_MAX];
     struct stat st;
     memset(w, 0, sizeof *w);
-    if (!file)
-        strcpy(path, self);
-    else if (beside_program(file, path))
-        return -1;
+    if (!file) strcpy(path, self);
+    else if (beside_program(file, path)) return -1;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st)) {
         int error = errno;
-        if (fd >= 0)
-            close(fd);
+        if (fd >= 0) close(fd);
         return complain("cannot open the weights in '%s': %s%s", path, strerror(error),
-                        file ? "; the program was built with --weights and needs that file" : "");
+            file ? "; the program was built with --weights and needs that file" : "");
     }
     if (!S_ISREG(st.st_mode) || st.st_size < (off_t) sizeof(Trailer)) {
         close(fd);
@@ -93,7 +90,6 @@ int weights_open(Weights *w, const char *file, uint64_t hash, uint64_t weight_by
 }
 
 void weights_close(Weights *w) {
-    if (w->base)
-        munmap((void *) (uintptr_t) w->base, (size_t) w->size);
+    if (w->base) munmap((void *) (uintptr_t) w->base, (size_t) w->size);
     memset(w, 0, sizeof *w);
 }

@@ -8,9 +8,9 @@
 
 enum { TRAILER_VERSION = 1, WEIGHTS_ALIGN_IN_FILE = 4096 };
 
-typedef struct { // little-endian; the file ends with it
-    char magic[8]; // TRAILER_MAGIC, no NUL
-    uint32_t version, flags;           // flags 0
+typedef struct {                        // little-endian; the file ends with it
+    char magic[8];                      // TRAILER_MAGIC, no NUL
+    uint32_t version, flags;            // flags 0
     uint64_t tokenizer, tokenizer_size; // offset from the beginning of the file; size 0: none
     uint64_t weights, weights_size;     // offset is a multiple of WEIGHTS_ALIGN_IN_FILE
     uint64_t model;                     // ModelInfo.hash

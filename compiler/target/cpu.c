@@ -20,6 +20,10 @@ static const struct {
     {"__ARM_FEATURE_DOTPROD", "asimddp"}, {"__ARM_FEATURE_FP16_VECTOR_ARITHMETIC", "asimdhp"}, {"__ARM_FEATURE_MATMUL_INT8", "i8mm"},
 };
 
+// gcc 12 loses stores: when it relates the pointers of a loop to one another (ivopts), a store through one may be taken for a
+// store to a local array behind another, and dropped. It happened to quantize_q8 with an inlined square root before it.
+static const char *const gcc_flags[] = {"-fno-ivopts", NULL}, *const no_flags[] = {NULL};
+
 // math.h of the templates: inline, vectorisable, the same on every machine.
 static const char *const c_functions[][2] = {
     {"exp", "exp_f32"}, {"log", "log_f32"}, {"tanh", "tanh_f32"}, {"erf", "erf_f32"}, {"sqrt", "sqrtf"}, {"fabs", "fabsf"}, {"floor", "floorf"},
@@ -69,6 +73,7 @@ const Target *target_for(Arena *a, const char *cc, const char *march) {
         .folders = avx512 ? avx512_folders : avx2 ? avx2_folders : base_folders,
         .cpu = str_z(a, out_text(&cpu)),
         .packs = avx2,
+        .flags = defined(macros, "__clang__") ? no_flags : gcc_flags,
         .includes = avx2 ? "#include <immintrin.h>\n" : "",
         .functions = c_functions,
         .piece_bytes = 24 << 10,

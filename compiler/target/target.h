@@ -10,6 +10,7 @@ typedef struct {
     const char *const *folders;    // of templates, a later one replaces files of the same name; NULL-terminated
     const char *cpu;               // instruction sets as /proc/cpuinfo spells them, those the code needs
     bool packs;                    // has kernels on packed panels
+    const char *const *flags;      // for the compiler of the model's code, beside -march; NULL-terminated
     const char *includes;          // lines at the head of the source
     const char *const (*functions)[2]; // the dialect's names for the functions of ops.def; ends with NULL
     // Costs that decide how work is cut (measured; see docs/DESIGN.md).

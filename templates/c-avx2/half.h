@@ -6,6 +6,12 @@ static inline uint16_t read_u16(const uint8_t *p) {
     return v;
 }
 
+static inline float float_at(const uint8_t *p) {
+    float v;
+    memcpy(&v, p, 4);
+    return v;
+}
+
 static inline float float_of_bits(uint32_t u) {
     float f;
     memcpy(&f, &u, 4);

@@ -76,6 +76,8 @@ static inline __attribute__((always_inline)) void panel_tile(const panel_unpacke
     for (int b = 0; b < n; b++) {
         const uint8_t *line = u->line + 512 * b, *xb = x + 32 * (first + b);
         __m256i sum[6][2];
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
 #pragma GCC unroll 1
         for (int t = 0; t < 8 / FMT_terms; t++) {
             __m256i part[6][2];
@@ -96,10 +98,8 @@ static inline __attribute__((always_inline)) void panel_tile(const panel_unpacke
                 const __m256i pair = u->pair[b][h];
                 const __m256i factor = !FMT_grouped ? pair : t < 4 / FMT_terms ? first_of_pair(pair) : second_of_pair(pair);
 #pragma GCC unroll 6
-                for (int r = 0; r < rows; r++) {
-                    const __m256i wide = _mm256_madd_epi16(part[r][h], factor);
-                    sum[r][h] = t == 0 ? wide : _mm256_add_epi32(sum[r][h], wide);
-                }
+                for (int r = 0; r < rows; r++)
+                    sum[r][h] = _mm256_add_epi32(sum[r][h], _mm256_madd_epi16(part[r][h], factor));
             }
         }
 #pragma GCC unroll 6
@@ -127,6 +127,8 @@ static inline __attribute__((always_inline)) void panel_few(const uint8_t *restr
         fetch_ahead(lines, FMT_stream);
         FMT_scales(w, b, d, m);
         for (int h = 0; h < 2; h++) pair[h] = FMT_groups(w, b, h);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) sum[r][0] = sum[r][1] = _mm256_setzero_si256();
 #pragma GCC unroll 8
         for (int t = 0; t < 8; t += FMT_terms) {
             __m256i part[4][2];
@@ -145,10 +147,8 @@ static inline __attribute__((always_inline)) void panel_few(const uint8_t *restr
             for (int h = 0; h < 2; h++) {
                 const __m256i factor = !FMT_grouped ? pair[h] : t < 4 ? first_of_pair(pair[h]) : second_of_pair(pair[h]);
 #pragma GCC unroll 4
-                for (int r = 0; r < rows; r++) {
-                    const __m256i wide = _mm256_madd_epi16(part[r][h], factor);
-                    sum[r][h] = t == 0 ? wide : _mm256_add_epi32(sum[r][h], wide);
-                }
+                for (int r = 0; r < rows; r++)
+                    sum[r][h] = _mm256_add_epi32(sum[r][h], _mm256_madd_epi16(part[r][h], factor));
             }
         }
 #pragma GCC unroll 4

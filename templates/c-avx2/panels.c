@@ -1,4 +1,4 @@
-// Matrix product on packed panels, with AVX2.
+// Matrix product on packed panels; panel.c is what differs from one instruction set to the next.
 // In: panels of 16 rows of weights, [rows] q8 activations. Out: sixteen outputs of a row at a time to `store`.
 // The panels of strands alternate: panel p of strand s is number p * S + s. The last one of a strand is filled up with zeros.
 //

@@ -11,6 +11,14 @@ static inline float fma_f32(float a, float b, float c) {
 #endif
 }
 
+static inline float min_f32(float a, float b) {
+    return a < b ? a : b;
+}
+
+static inline float max_f32(float a, float b) {
+    return a > b ? a : b;
+}
+
 static inline float abs_f32(float x) {
     return float_of_bits(bits_of_float(x) & 0x7fffffff);
 }

@@ -82,3 +82,23 @@ static inline __m256i q4_0_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q4_0.layout
+enum { q4_0_offset = 8, q4_0_minima = 0, q4_0_grouped = 0, q4_0_stream = 288 };
+
+static inline const uint8_t *q4_0_lines(const uint8_t *panel, int b) {
+    return panel + b / 2 * 576 + 64 + b % 2 * 256;
+}
+
+static inline __m512i q4_0_line(const uint8_t *lines, int j) {
+    return halves_at(lines, j);
+}
+
+static inline void q4_0_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    d[0] = half_scales(panel + b / 2 * 576 + b % 2 * 32);
+    (void) m;
+}
+//@ end
+#endif

@@ -84,3 +84,23 @@ static inline __m256i q4_1_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q4_1.layout
+enum { q4_1_offset = 0, q4_1_minima = 1, q4_1_grouped = 0, q4_1_stream = 320 };
+
+static inline const uint8_t *q4_1_lines(const uint8_t *panel, int b) {
+    return panel + b * 320 + 64;
+}
+
+static inline __m512i q4_1_line(const uint8_t *lines, int j) {
+    return halves_at(lines, j);
+}
+
+static inline void q4_1_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    d[0] = half_scales(panel + b * 320);
+    m[0] = half_scales(panel + b * 320 + 32);
+}
+//@ end
+#endif

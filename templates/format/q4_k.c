@@ -115,3 +115,25 @@ static inline __m256i q4_k_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q4_k.layout
+enum { q4_k_offset = 0, q4_k_minima = 1, q4_k_grouped = 0, q4_k_stream = 288 };
+
+static inline const uint8_t *q4_k_lines(const uint8_t *panel, int b) {
+    return panel + b / 8 * 2304 + 256 + b % 8 * 256;
+}
+
+static inline __m512i q4_k_line(const uint8_t *lines, int j) {
+    return halves_at(lines, j);
+}
+
+static inline void q4_k_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    const uint8_t *unit = panel + b / 8 * 2304;
+    d[0] = _mm512_mul_ps(half_scales(unit), six_bits(unit + 64, unit + 192, b % 8, 0));
+    m[0] = _mm512_mul_ps(half_scales(unit + 32), six_bits(unit + 128, unit + 192, b % 8, 4));
+    m[0] = _mm512_sub_ps(_mm512_setzero_ps(), m[0]);
+}
+//@ end
+#endif

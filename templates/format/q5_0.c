@@ -87,3 +87,23 @@ static inline __m256i q5_0_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q5_0.layout
+enum { q5_0_offset = 16, q5_0_minima = 0, q5_0_grouped = 0, q5_0_stream = 352 };
+
+static inline const uint8_t *q5_0_lines(const uint8_t *panel, int b) {
+    return panel + b / 2 * 704 + 64 + b % 2 * 320;
+}
+
+static inline __m512i q5_0_line(const uint8_t *lines, int j) {
+    return _mm512_or_si512(halves_at(lines + 64, j), fifth_at(lines, j));
+}
+
+static inline void q5_0_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    d[0] = half_scales(panel + b / 2 * 704 + b % 2 * 32);
+    (void) m;
+}
+//@ end
+#endif

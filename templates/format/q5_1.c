@@ -89,3 +89,23 @@ static inline __m256i q5_1_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q5_1.layout
+enum { q5_1_offset = 0, q5_1_minima = 1, q5_1_grouped = 0, q5_1_stream = 384 };
+
+static inline const uint8_t *q5_1_lines(const uint8_t *panel, int b) {
+    return panel + b * 384 + 64;
+}
+
+static inline __m512i q5_1_line(const uint8_t *lines, int j) {
+    return _mm512_or_si512(halves_at(lines + 64, j), fifth_at(lines, j));
+}
+
+static inline void q5_1_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    d[0] = half_scales(panel + b * 384);
+    m[0] = half_scales(panel + b * 384 + 32);
+}
+//@ end
+#endif

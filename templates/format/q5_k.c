@@ -119,3 +119,25 @@ static inline __m256i q5_k_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q5_k.layout
+enum { q5_k_offset = 0, q5_k_minima = 1, q5_k_grouped = 0, q5_k_stream = 352 };
+
+static inline const uint8_t *q5_k_lines(const uint8_t *panel, int b) {
+    return panel + b / 8 * 2816 + 256 + b % 8 * 320;
+}
+
+static inline __m512i q5_k_line(const uint8_t *lines, int j) {
+    return _mm512_or_si512(halves_at(lines + 64, j), fifth_at(lines, j));
+}
+
+static inline void q5_k_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    const uint8_t *unit = panel + b / 8 * 2816;
+    d[0] = _mm512_mul_ps(half_scales(unit), six_bits(unit + 64, unit + 192, b % 8, 0));
+    m[0] = _mm512_mul_ps(half_scales(unit + 32), six_bits(unit + 128, unit + 192, b % 8, 4));
+    m[0] = _mm512_sub_ps(_mm512_setzero_ps(), m[0]);
+}
+//@ end
+#endif

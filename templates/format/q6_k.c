@@ -107,3 +107,28 @@ static inline __m256i q6_k_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q6_k.layout
+enum { q6_k_offset = 32, q6_k_minima = 0, q6_k_grouped = 1, q6_k_stream = 420 };
+
+static inline const uint8_t *q6_k_lines(const uint8_t *panel, int b) {
+    return panel + b / 16 * 6720 + 128 + b % 16 / 2 * 832 + b % 2 * 384;
+}
+
+static inline __m512i q6_k_line(const uint8_t *lines, int j) {
+    return _mm512_or_si512(halves_at(lines, j), upper_at(lines + 256, j));
+}
+
+static inline void q6_k_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    // The scales of weights 0..15 and 16..31 are signed bytes side by side.
+    const __m512 both = half_scales(panel + b / 16 * 6720 + b % 16 / 8 * 32);
+    const __m512i v = load_line(panel + b / 16 * 6720 + 64 + b % 16 / 2 * 832);
+    const __m512i pair = _mm512_srl_epi32(v, _mm_cvtsi32_si128(b % 2 * 16));
+    d[0] = _mm512_mul_ps(both, _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(pair, 24), 24)));
+    d[1] = _mm512_mul_ps(both, _mm512_cvtepi32_ps(_mm512_srai_epi32(_mm512_slli_epi32(pair, 16), 24)));
+    (void) m;
+}
+//@ end
+#endif

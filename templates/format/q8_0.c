@@ -77,3 +77,23 @@ static inline __m256i q8_0_groups(const uint8_t *panel, int b, int half) {
 }
 //@ end
 #endif
+
+#ifdef TUNED_AVX512
+//@ section avx512
+//@ needs tile.h q8_0.layout
+enum { q8_0_offset = 128, q8_0_minima = 0, q8_0_grouped = 0, q8_0_stream = 544 };
+
+static inline const uint8_t *q8_0_lines(const uint8_t *panel, int b) {
+    return panel + b / 2 * 1088 + 64 + b % 2 * 512;
+}
+
+static inline __m512i q8_0_line(const uint8_t *lines, int j) {
+    return _mm512_xor_si512(load_line(lines + 64 * j), _mm512_set1_epi8(-128));
+}
+
+static inline void q8_0_scales(const uint8_t *panel, int b, __m512 *restrict d, __m512 *restrict m) {
+    d[0] = half_scales(panel + b / 2 * 1088 + b % 2 * 32);
+    (void) m;
+}
+//@ end
+#endif

@@ -18,11 +18,25 @@ enum { VOCAB = 260, WINDOW = 150, BATCH = 37, OUT = 5, WEIGHTS = 5000 };
 #endif
 
 const ModelInfo model_info = {
-    .name = "fake \"model\"", .arch = "fake", .source = "fake.gguf", .hash = HASH,
-    .n_vocab = VOCAB, .n_ctx = CTX, .n_layer = 1, .n_embd = 1, .max_batch = BATCH, .max_out = OUT,
-    .weight_bytes = WEIGHTS, .scratch_bytes = BATCH * 8, .thread_bytes = 64, .n_group = 2,
+    .name = "fake \"model\"",
+    .arch = "fake",
+    .source = "fake.gguf",
+    .hash = HASH,
+    .n_vocab = VOCAB,
+    .n_ctx = CTX,
+    .n_layer = 1,
+    .n_embd = 1,
+    .max_batch = BATCH,
+    .max_out = OUT,
+    .weight_bytes = WEIGHTS,
+    .scratch_bytes = BATCH * 8,
+    .thread_bytes = 64,
+    .n_group = 2,
     .group = {{"all", PAGE * 8, 0}, {"near", PAGE * 8, WINDOW}},
-    .cpu = NEEDS, .info = "a fake model\n", .kv_type = "f32", .param_count = WEIGHTS,
+    .cpu = NEEDS,
+    .info = "a fake model\n",
+    .kv_type = "f32",
+    .param_count = WEIGHTS,
 };
 #ifdef WEIGHTS_FILE
 const char *const weights_file = WEIGHTS_FILE;
@@ -51,16 +65,21 @@ void model_forward(const Model *m, Worker *w) {
         *cell(m, 1, m->seq[r], m->pos[r]) = ~x;
         sum[r] = 0;
     }
-    if (m->rows > 1) // a step that only some batches have: late threads must not miscount
-        PIECES(w, 3, p)
-            for (int r = p; r < m->rows; r += 3)
-                sum[r] += 1;
-    else
-        PIECES(w, 1, p) sum[p] += 1;
+    if (m->rows > 1) { // steps that only some batches have: late threads must not miscount
+        PIECES(w, 3, p) {
+            for (int r = p; r < m->rows; r += 3) sum[r] += 1;
+        }
+        PIECES(w, 2, p) {
+            for (int r = p; r < m->rows; r += 2) sum[r] ^= 5;
+        }
+    } else {
+        PIECES(w, 1, p) {
+            sum[p] = (sum[p] + 1) ^ 5;
+        }
+    }
     PIECES(w, m->outs, i) {
         int r = m->out[i], pos = m->out_pos[i];
-        for (int j = 0; j <= pos; j++)
-            sum[r] = mix(sum[r] + *cell(m, 0, m->out_seq[i], j));
+        for (int j = 0; j <= pos; j++) sum[r] = mix(sum[r] + *cell(m, 0, m->out_seq[i], j));
         for (int j = pos - WINDOW + 1 < 0 ? 0 : pos - WINDOW + 1; j <= pos; j++)
             sum[r] = mix(sum[r] + *cell(m, 1, m->out_seq[i], j));
     }

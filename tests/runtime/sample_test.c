@@ -14,7 +14,15 @@ static Sampler sampler;
 static float logits[VOCAB], copy[VOCAB];
 static double expected[VOCAB]; // probability of each token
 
-#define CHECK(c, ...) do { if (!(c)) { printf("line %d: ", __LINE__); printf(__VA_ARGS__); printf("\n"); exit(1); } } while (0)
+#define CHECK(c, ...)                                                                                                  \
+    do {                                                                                                               \
+        if (!(c)) {                                                                                                    \
+            printf("line %d: ", __LINE__);                                                                             \
+            printf(__VA_ARGS__);                                                                                       \
+            printf("\n");                                                                                              \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
 
 static double uniform(void) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -33,10 +41,8 @@ static int by_logit(const void *a, const void *b) {
 
 static void slow_softmax(Slow *c, int n) {
     double sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += c[i].p = exp(c[i].x - c[0].x);
-    for (int i = 0; i < n; i++)
-        c[i].p /= sum;
+    for (int i = 0; i < n; i++) sum += c[i].p = exp(c[i].x - c[0].x);
+    for (int i = 0; i < n; i++) c[i].p /= sum;
 }
 
 static void slow(const SampleOptions *o, const float *x, const int32_t *text, int n_text) {
@@ -46,48 +52,38 @@ static void slow(const SampleOptions *o, const float *x, const int32_t *text, in
         double v = x[id];
         int count = 0;
         for (int i = 0; i < n_text; i++)
-            if (o->repeat_last_n < 0 || i >= n_text - o->repeat_last_n)
-                count += text[i] == id;
+            if (o->repeat_last_n < 0 || i >= n_text - o->repeat_last_n) count += text[i] == id;
         if (count)
-            v = (float) (v > 0 ? (float) v / o->repeat_penalty : (float) v * o->repeat_penalty)
-                - ((float) count * o->frequency_penalty + o->presence_penalty);
-        if (v > -INFINITY)
-            c[n++] = (Slow){id, (float) v, 0};
+            v = (float) (v > 0 ? (float) v / o->repeat_penalty : (float) v * o->repeat_penalty) -
+                ((float) count * o->frequency_penalty + o->presence_penalty);
+        if (v > -INFINITY) c[n++] = (Slow){id, (float) v, 0};
     }
     qsort(c, (size_t) n, sizeof *c, by_logit);
     if (o->top_nsigma > 0) {
         double mean = 0, var = 0;
-        for (int i = 0; i < n; i++)
-            mean += c[i].x / n;
-        for (int i = 0; i < n; i++)
-            var += (c[i].x - mean) * (c[i].x - mean) / n;
+        for (int i = 0; i < n; i++) mean += c[i].x / n;
+        for (int i = 0; i < n; i++) var += (c[i].x - mean) * (c[i].x - mean) / n;
         int k = 0;
-        while (k < n && c[k].x >= c[0].x - o->top_nsigma * sqrt(var))
-            k++;
+        while (k < n && c[k].x >= c[0].x - o->top_nsigma * sqrt(var)) k++;
         n = k;
     }
-    if (o->top_k && o->top_k < n)
-        n = o->top_k;
+    if (o->top_k && o->top_k < n) n = o->top_k;
     if (o->top_p < 1) {
         slow_softmax(c, n);
         double sum = 0;
         int k = 0;
-        while (k < n && (k == 0 || sum < o->top_p))
-            sum += c[k++].p;
+        while (k < n && (k == 0 || sum < o->top_p)) sum += c[k++].p;
         n = k;
     }
     if (o->min_p > 0) {
         int k = 0;
-        while (k < n && exp(c[k].x - c[0].x) >= o->min_p * (1 - 1e-6))
-            k++;
+        while (k < n && exp(c[k].x - c[0].x) >= o->min_p * (1 - 1e-6)) k++;
         n = k;
     }
-    for (int i = n - 1; i >= 0; i--)
-        c[i].x /= o->temp;
+    for (int i = n - 1; i >= 0; i--) c[i].x /= o->temp;
     slow_softmax(c, n);
     memset(expected, 0, sizeof expected);
-    for (int i = 0; i < n; i++)
-        expected[c[i].id] = c[i].p;
+    for (int i = 0; i < n; i++) expected[c[i].id] = c[i].p;
 }
 
 static SampleOptions some_options(void) {
@@ -112,16 +108,14 @@ static void some_logits(void) {
     double scale = uniform() < 0.3 ? 0.1 : 10 * uniform(), coarse = uniform() < 0.3 ? 2 : 4096;
     for (int i = 0; i < VOCAB; i++) {
         logits[i] = (float) (floor((uniform() + uniform() + uniform() - 1.5) * scale * coarse) / coarse);
-        if (uniform() < 0.02)
-            logits[i] = -INFINITY;
+        if (uniform() < 0.02) logits[i] = -INFINITY;
     }
 }
 
 static void compare(int round) {
     int32_t text[100];
     int n = (int) (uniform() * 100);
-    for (int i = 0; i < n; i++)
-        text[i] = (int32_t) (uniform() * uniform() * VOCAB);
+    for (int i = 0; i < n; i++) text[i] = (int32_t) (uniform() * uniform() * VOCAB);
     sampler.options = some_options();
     some_logits();
     slow(&sampler.options, logits, text, n);
@@ -132,12 +126,12 @@ static void compare(int round) {
     for (int i = 0; i < sampler.n; i++) { // at the edge of top-p the last one may fall either way
         const Candidate *c = &sampler.list[i];
         double e = expected[c->id];
-        CHECK(fabs(e - c->p) < 2e-5 * (1 + 50 * e), "round %d: token %d has probability %g, expected %g", round, c->id, (double) c->p, e);
+        CHECK(fabs(e - c->p) < 2e-5 * (1 + 50 * e), "round %d: token %d has probability %g, expected %g", round, c->id,
+            (double) c->p, e);
         listed += e;
     }
     CHECK(fabs(listed - 1) < 1e-3, "round %d: candidates are missing, %g of 1 is left", round, listed);
-    for (int i = 0; i < VOCAB; i++)
-        CHECK(sampler.count[i] == 0, "round %d: count of %d left over", round, i);
+    for (int i = 0; i < VOCAB; i++) CHECK(sampler.count[i] == 0, "round %d: count of %d left over", round, i);
 }
 
 static void draws(void) {
@@ -180,8 +174,7 @@ static int32_t one(float temp) {
 
 static void edges(void) {
     sample_defaults(&sampler.options);
-    for (int i = 0; i < VOCAB; i++)
-        logits[i] = (float) (i % 7);
+    for (int i = 0; i < VOCAB; i++) logits[i] = (float) (i % 7);
     memcpy(copy, logits, sizeof copy);
     CHECK(sample(&sampler, copy, NULL, 0) == 6, "greedy takes the lowest of equal ids");
     CHECK(one(0) == 6, "temperature 0");
@@ -193,8 +186,7 @@ static void edges(void) {
     CHECK(logits[one(1)] == 6, "min-p 1");
     sampler.options.min_p = 0, sampler.options.typical = 0.5f;
     CHECK(one(1) >= 0, "typical");
-    for (int i = 0; i < VOCAB; i++)
-        logits[i] = i == 123 ? 0 : -INFINITY;
+    for (int i = 0; i < VOCAB; i++) logits[i] = i == 123 ? 0 : -INFINITY;
     CHECK(one(1) == 123, "all but one forbidden");
     logits[123] = -INFINITY;
     CHECK(one(1) == -1, "all forbidden");
@@ -208,8 +200,7 @@ static void edges(void) {
     CHECK(one(1) == 5, "bias");
     sampler.n_bias = 0;
     // Excluding top choices: with probability 1 only the least of those above the threshold stays on top.
-    for (int i = 0; i < VOCAB; i++)
-        logits[i] = i < 3 ? (float) -i : -100;
+    for (int i = 0; i < VOCAB; i++) logits[i] = i < 3 ? (float) -i : -100;
     sample_defaults(&sampler.options);
     sampler.options.xtc_probability = 1, sampler.options.top_k = 0;
     CHECK(one(0) == 1, "xtc leaves the last one above 0.1: %d", one(0));
@@ -219,7 +210,8 @@ static void edges(void) {
     CHECK(log_probabilities(&sampler, copy, 2, best) == 2 && best[0].id == 0 && best[1].id == 1, "the two likeliest");
     double all = log(1 + exp(-1) + exp(-2));
     CHECK(fabs(best[1].p + 1 + all) < 1e-5 && fabs(log_probability(&sampler, 2) + 2 + all) < 1e-5, "log-probabilities");
-    static const char *const names[] = {"penalties", "dry", "top_k", "typ_p", "top_p", "min_p", "temperature", "xtc", "top_n_sigma"};
+    static const char *const names[] = {
+        "penalties", "dry", "top_k", "typ_p", "top_p", "min_p", "temperature", "xtc", "top_n_sigma"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         CHECK(sampler_named(names[i], strlen(names[i])) >= 0, "%s", names[i]);
     CHECK(sampler_named("top", 3) < 0, "top");
@@ -229,9 +221,9 @@ static void edges(void) {
 static void dry(void) {
     for (int round = 0; round < 3000; round++) {
         int32_t text[100];
-        int n = (int) (uniform() * 100), kinds = 1 + (int) (uniform() * 6), last_n = uniform() < 0.5 ? -1 : (int) (uniform() * 120);
-        for (int i = 0; i < n; i++)
-            text[i] = (int32_t) (uniform() * kinds);
+        int n = (int) (uniform() * 100), kinds = 1 + (int) (uniform() * 6),
+            last_n = uniform() < 0.5 ? -1 : (int) (uniform() * 120);
+        for (int i = 0; i < n; i++) text[i] = (int32_t) (uniform() * kinds);
         sample_defaults(&sampler.options);
         SampleOptions *o = &sampler.options;
         o->dry_multiplier = 0.8f, o->dry_allowed_length = 1 + (int) (uniform() * 4), o->dry_last_n = last_n;
@@ -248,8 +240,11 @@ static void dry(void) {
                     k++;
                 longest = text[i] == id && k > longest ? k : longest;
             }
-            double e = longest >= o->dry_allowed_length ? 0.8 * pow(1.75, fmin(longest - o->dry_allowed_length, 88 / log(1.75))) : 0;
-            CHECK(fabs(copy[id] + e) <= 1e-5 * (1 + e), "round %d: token %d, a repetition of %d: %g", round, id, longest, (double) copy[id]);
+            double e = longest >= o->dry_allowed_length
+                ? 0.8 * pow(1.75, fmin(longest - o->dry_allowed_length, 88 / log(1.75)))
+                : 0;
+            CHECK(fabs(copy[id] + e) <= 1e-5 * (1 + e), "round %d: token %d, a repetition of %d: %g", round, id,
+                longest, (double) copy[id]);
         }
     }
     sampler.breaks[5] = 0;
@@ -265,13 +260,11 @@ static void mirostat(void) {
         o.greedy = false, o.temp = 1, o.mirostat = version, o.mirostat_ent = 3;
         sampler_use(&sampler, &o);
         for (int i = 0; i < 4000; i++) {
-            for (int k = 0; k < VOCAB; k++)
-                logits[k] = (float) (-1.2 * log(k + 1.0));
+            for (int k = 0; k < VOCAB; k++) logits[k] = (float) (-1.2 * log(k + 1.0));
             int32_t id = sample(&sampler, logits, text, i);
             CHECK(id >= 0, "%s", complaint());
             for (int k = 0; k < sampler.n; k++)
-                if (sampler.list[k].id == id)
-                    surprise -= log2(sampler.list[k].p) / 4000;
+                if (sampler.list[k].id == id) surprise -= log2(sampler.list[k].p) / 4000;
         }
         CHECK(fabs(surprise - 3) < 0.15, "mirostat %d: mean surprise %g bits", version, surprise);
     }
@@ -279,11 +272,9 @@ static void mirostat(void) {
 
 int main(void) {
     void *memory = malloc((size_t) sampler_bytes(VOCAB, 100));
-    if (!memory)
-        return 1;
+    if (!memory) return 1;
     sampler_init(&sampler, VOCAB, 100, memory);
-    for (int i = 0; i < 20000; i++)
-        compare(i);
+    for (int i = 0; i < 20000; i++) compare(i);
     draws();
     edges();
     dry();

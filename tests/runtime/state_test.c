@@ -9,8 +9,14 @@
 #include <string.h>
 
 enum { SEQS = 3, CTX = 1000, BATCH = 70 };
-static const ModelInfo info = {.hash = 77, .n_vocab = 50, .n_ctx = CTX, .max_batch = BATCH, .max_out = 1, .n_group = 3,
-                               .group = {{"all", PAGE * 8, 0}, {"near", PAGE * 8, 130}, {"one", PAGE * 16, 1}}, .kv_type = "f32"};
+static const ModelInfo info = {.hash = 77,
+    .n_vocab = 50,
+    .n_ctx = CTX,
+    .max_batch = BATCH,
+    .max_out = 1,
+    .n_group = 3,
+    .group = {{"all", PAGE * 8, 0}, {"near", PAGE * 8, 130}, {"one", PAGE * 16, 1}},
+    .kv_type = "f32"};
 static State state;
 static uint64_t want[SEQS][CTX]; // what was written at each position
 static uint64_t seed = 1;
@@ -20,7 +26,15 @@ static unsigned below(unsigned n) {
     return (unsigned) (seed >> 33) % n;
 }
 
-#define CHECK(c, ...) do { if (!(c)) { printf("line %d: ", __LINE__); printf(__VA_ARGS__); printf(" (%s)\n", complaint()); exit(1); } } while (0)
+#define CHECK(c, ...)                                                                                                  \
+    do {                                                                                                               \
+        if (!(c)) {                                                                                                    \
+            printf("line %d: ", __LINE__);                                                                             \
+            printf(__VA_ARGS__);                                                                                       \
+            printf(" (%s)\n", complaint());                                                                            \
+            exit(1);                                                                                                   \
+        }                                                                                                              \
+    } while (0)
 
 static uint64_t *cell(int g, int seq, int pos) {
     Pool *p = &state.pool[g];
@@ -33,7 +47,8 @@ static void see(int seq, int pos) { // what a row at pos sees
     for (int g = 0; g < info.n_group; g++) {
         int window = info.group[g].window, first = window && pos >= window ? pos - window + 1 : 0;
         for (int i = first; i <= pos; i++)
-            CHECK(*cell(g, seq, i) == want[seq][i] + (uint64_t) g, "group %d seq %d: row %d sees a wrong position %d", g, seq, pos, i);
+            CHECK(*cell(g, seq, i) == want[seq][i] + (uint64_t) g, "group %d seq %d: row %d sees a wrong position %d",
+                g, seq, pos, i);
     }
 }
 
@@ -43,11 +58,9 @@ static void write_rows(int seq, int n) {
     for (int i = past; i < past + n; i++) {
         want[seq][i] = ((uint64_t) below(1 << 30) << 8) + 1;
         state_ids(&state, seq)[i] = (int32_t) below(50);
-        for (int g = 0; g < info.n_group; g++)
-            *cell(g, seq, i) = want[seq][i] + (uint64_t) g;
+        for (int g = 0; g < info.n_group; g++) *cell(g, seq, i) = want[seq][i] + (uint64_t) g;
     }
-    for (int i = past; i < past + n; i++)
-        see(seq, i);
+    for (int i = past; i < past + n; i++) see(seq, i);
     state_advance(&state, seq, n);
 }
 
@@ -55,15 +68,12 @@ static void step(const char *path) {
     int seq = (int) below(SEQS), past = state.seq[seq].n_past;
     switch (below(8)) {
     case 0:
-        if (below(5) == 0)
-            state_reset(&state, seq);
+        if (below(5) == 0) state_reset(&state, seq);
         break;
     case 1: {
         int n = past ? (int) below((unsigned) past + 1) : 0;
-        if (below(2) && past > 3)
-            n = past - (int) below(3); // likely still held
-        if (state_truncate(&state, seq, n) == 0)
-            CHECK(state.seq[seq].n_past == n, "%d", n);
+        if (below(2) && past > 3) n = past - (int) below(3); // likely still held
+        if (state_truncate(&state, seq, n) == 0) CHECK(state.seq[seq].n_past == n, "%d", n);
         break;
     }
     case 2: {
@@ -93,8 +103,7 @@ static void step(const char *path) {
 
 static void spoil(const char *path) {
     static unsigned char file[1 << 20];
-    while (state.seq[0].n_past < 333)
-        write_rows(0, 9);
+    while (state.seq[0].n_past < 333) write_rows(0, 9);
     CHECK(state_save(&state, 0, path) == 0, "save");
     FILE *f = fopen(path, "rb");
     size_t size = f ? fread(file, 1, sizeof file, f) : 0;
@@ -120,17 +129,13 @@ static void spoil(const char *path) {
 
 int main(int argc, char **argv) {
     Memory m;
-    if (argc < 2)
-        return 1;
+    if (argc < 2) return 1;
     memory_layout(&m, &info, 1, CTX, SEQS, 16, 16, 64);
     CHECK(memory_open(&m) == 0, "memory");
     state_init(&state, &info, &m);
-    for (int i = 0; i < 4000; i++)
-        step(argv[1]);
-    for (int s = 0; s < SEQS; s++)
-        state_reset(&state, s);
-    for (int g = 0; g < info.n_group; g++)
-        CHECK(state.pool[g].n_free == state.pool[g].pages, "group %d lost pages", g);
+    for (int i = 0; i < 4000; i++) step(argv[1]);
+    for (int s = 0; s < SEQS; s++) state_reset(&state, s);
+    for (int g = 0; g < info.n_group; g++) CHECK(state.pool[g].n_free == state.pool[g].pages, "group %d lost pages", g);
     spoil(argv[1]);
     memory_close(&m);
     remove(argv[1]);

@@ -14,8 +14,8 @@ enum { PIECES_MAX = 50, STEPS = 40 };
 typedef struct {
     uint64_t seed;
     int64_t steps;
-    int32_t *ran;     // [STEPS][PIECES_MAX]: how often each piece ran
-    int64_t *total;   // written by pieces of odd steps from those of the step before
+    int32_t *ran;   // [STEPS][PIECES_MAX]: how often each piece ran
+    int64_t *total; // written by pieces of odd steps from those of the step before
 } Work;
 
 static uint32_t hash(uint64_t x) {
@@ -38,9 +38,9 @@ static void work(const void *arg, Worker *w) {
                 nanosleep(&t, NULL);
             }
             if (s && pieces_of(k->seed, s - 1) > 0) // all of the step before must be visible
-                k->total[s * PIECES_MAX + p] = k->total[(s - 1) * PIECES_MAX] + k->total[(s - 1) * PIECES_MAX + pieces_of(k->seed, s - 1) - 1];
-            else
-                k->total[s * PIECES_MAX + p] = s + 1;
+                k->total[s * PIECES_MAX + p] =
+                    k->total[(s - 1) * PIECES_MAX] + k->total[(s - 1) * PIECES_MAX + pieces_of(k->seed, s - 1) - 1];
+            else k->total[s * PIECES_MAX + p] = s + 1;
             k->ran[s * PIECES_MAX + p]++;
         }
         if (w->index && hash(k->seed + (uint64_t) (s * 7 + w->index)) % 211 == 0) { // a thread that is taken away
@@ -57,9 +57,10 @@ static void check(const Work *k, int threads) {
             int n = pieces_of(k->seed, s), before = s ? pieces_of(k->seed, s - 1) : 0;
             int64_t *row = expected + (s - 1) * PIECES_MAX;
             expected[s * PIECES_MAX + p] = before > 0 ? row[0] + row[before - 1] : s + 1;
-            if (k->ran[s * PIECES_MAX + p] != (p < n) || (p < n && k->total[s * PIECES_MAX + p] != expected[s * PIECES_MAX + p])) {
-                printf("%d threads, seed %llu, step %d, piece %d of %d: ran %d times\n", threads, (unsigned long long) k->seed, s, p, n,
-                       k->ran[s * PIECES_MAX + p]);
+            if (k->ran[s * PIECES_MAX + p] != (p < n) ||
+                (p < n && k->total[s * PIECES_MAX + p] != expected[s * PIECES_MAX + p])) {
+                printf("%d threads, seed %llu, step %d, piece %d of %d: ran %d times\n", threads,
+                    (unsigned long long) k->seed, s, p, n, k->ran[s * PIECES_MAX + p]);
                 exit(1);
             }
         }
@@ -73,8 +74,11 @@ static double now(void) {
 
 static void step_cost(const void *arg, Worker *w) {
     (void) arg;
-    for (int s = 0; s < 20000; s++)
-        PIECES(w, 4, p) __asm__ volatile("" : : "r"(p));
+    for (int s = 0; s < 20000; s++) {
+        PIECES(w, 4, p) {
+            __asm__ volatile("" : : "r"(p));
+        }
+    }
 }
 
 int main(int argc, char **argv) {

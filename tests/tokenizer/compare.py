@@ -4,7 +4,8 @@
     pip install tokenizers gguf
     python3 tests/tokenizer/compare.py TOOL MODEL.gguf [PRE] [TEXTS]
 
-MODEL has a byte-level BPE vocabulary; PRE takes its pre-tokenizer's place. TOOL is build/tests/tokenizer/tokenizer_tool.
+MODEL has a byte-level BPE vocabulary; PRE takes its pre-tokenizer's place.
+TOOL is build/tests/tokenizer/tokenizer_tool.
 """
 
 import random
@@ -36,7 +37,8 @@ def main():
     rnd = random.Random(2)
     texts = [splits.random_text(rnd) for _ in range(int(sys.argv[4]) if len(sys.argv) > 4 else 20000)]
     data = b"".join(b"%d\n%s" % (len(t.encode()), t.encode()) for t in texts)
-    ours = subprocess.run([tool, path, "each", "0", pre], input=data, capture_output=True, check=True).stdout.decode().split("\n")
+    run = subprocess.run([tool, path, "each", "0", pre], input=data, capture_output=True, check=True)
+    ours = run.stdout.decode().split("\n")
     wrong = 0
     for text, mine in zip(texts, ours):
         want = " ".join(map(str, theirs.encode(text, add_special_tokens=False).ids))

@@ -19,8 +19,12 @@ TEXTS = 24
 
 
 def unescape(literal):
-    names = {"\\": "\\", '"': '"', "n": "\n", "r": "\r", "t": "\t", "?": "?"}
-    return re.sub(r"\\(u....|U........|.)", lambda m: names[m[1]] if len(m[1]) == 1 else chr(int(m[1][1:], 16)), literal)
+    named = {"\\": "\\", '"': '"', "n": "\n", "r": "\r", "t": "\t", "?": "?"}
+
+    def one(match):
+        return named[match[1]] if len(match[1]) == 1 else chr(int(match[1][1:], 16))
+
+    return re.sub(r"\\(u....|U........|.)", one, literal)
 
 
 def read_table(every=False):
@@ -72,7 +76,8 @@ ALPHABETS = [
     "一二三中文字かなカナ", "бвгдЖЗИЙ", "ابتثج؟،۔", "กขคงิีุู", "가나다라한국", "😀🎉👍🏽\u200d\ufe0f", "\u0301\u0308\u0327",
     "éüñçÅÉßǅʰ", "٠١٢½Ⅷ१२", "\x00\x01\x7f",
 ]
-BITS = ["'s", "'S", "'ll", "'RE", "'d", " '", "' ", "\r\n", "\n\n", "   ", " \n ", "don't", "Hello", " world", "IMGIMGABCZ",
+BITS = ["'s", "'S", "'ll", "'RE", "'d", " '", "' ", "\r\n", "\n\n", "   ", " \n ", "don't", "Hello",
+        " world", "IMGIMGABCZ",
         "<sentinel:12>", "12345678", " 3.14", "x_y", "…", "。", "McDonald", "ÉcoleÀ", "\n    x", "    "]
 
 

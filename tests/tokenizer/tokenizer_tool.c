@@ -4,6 +4,7 @@
 //   tokenizer_tool MODEL golden FILE.inp      compares with FILE.out, and each text with what its ids print
 //   tokenizer_tool MODEL text FLAGS           stdin: ids; stdout: what they print; FLAGS of detok_begin
 //   tokenizer_tool MODEL split -      stdin: texts, each behind "PRE LENGTH\n"; the lengths of the pieces of each
+//   tokenizer_tool MODEL eog -        ids that end generation; BOS, EOS, and whether each is added
 //   tokenizer_tool MODEL time FILE [PRE]      seconds and MB/s, best of 3
 #define _GNU_SOURCE 1 // memmem
 
@@ -69,7 +70,7 @@ static int each(Tool *w, int flags) {
 static int golden(Tool *w, const char *path) {
     const char *mark = "\n__ggml_vocab_test__\n";
     Str texts = file_read(w->arena, path);
-    char *ids_path = strdup(path);
+    char *ids_path = (char *) str_z(w->arena, str(path));
     memcpy(ids_path + strlen(path) - 4, ".out", 4);
     char *line = (char *) str_z(w->arena, file_read(w->arena, ids_path));
     int n_text = 0, wrong = 0, lossy = 0;
@@ -83,7 +84,8 @@ static int golden(Tool *w, const char *path) {
         for (int64_t i = 0; i < n; i++) same &= p < to && strtol(p, &p, 10) == ids[i];
         while (p < to && (*p == ' ' || *p == '\r')) p++;
         if (!same || p != to) {
-            printf("%s: text %d, %s\n  expected %.*s\n  got      ", path, n_text, str_show(w->arena, text), (int) (to - line), line);
+            printf("%s: text %d, %s\n  expected %.*s\n  got      ", path, n_text, str_show(w->arena, text),
+                (int) (to - line), line);
             print_ids(ids, n);
             wrong++;
         }
@@ -133,7 +135,8 @@ static int split(Tool *w, const Gguf *g) {
         const uint8_t *piece;
         size_t length;
         split_begin(&s, &w->t, (const uint8_t *) all.p + at + 1, n);
-        for (bool begin = true; split_next(&s, &piece, &length); begin = false) printf("%s%zu", begin ? "" : " ", length);
+        for (bool begin = true; split_next(&s, &piece, &length); begin = false)
+            printf("%s%zu", begin ? "" : " ", length);
         printf("\n");
         at += n + 1;
     }
@@ -141,10 +144,12 @@ static int split(Tool *w, const Gguf *g) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) fail_usage("tokenizer_tool MODEL ids|each|split|golden|text|time ARG [PRE]");
+    if (argc < 4) fail_usage("tokenizer_tool MODEL ids|each|split|golden|text|eog|time ARG [PRE]");
     quiet = true;
-    Tool w = {.arena = arena_new()};
-    Gguf *g = gguf_open(argv[1]);
+    static Tool w;
+    static Gguf *g;
+    w.arena = arena_new();
+    g = gguf_open(argv[1]);
     TokenizerOptions o = {.pre = argc > 4 ? str(argv[4]) : (Str){0}};
     double from = now_seconds();
     Str blob = tokenizer_build(w.arena, g, &o);
@@ -152,13 +157,21 @@ int main(int argc, char **argv) {
     if (getenv("TOOL_VERBOSE")) fprintf(stderr, "blob %zu bytes, built in %.3f s\n", blob.n, now_seconds() - from);
     const char *mode = argv[2];
     if (!strcmp(mode, "each")) return each(&w, atoi(argv[3]));
+    if (!strcmp(mode, "eog")) {
+        for (int i = 0; i < tok_n_vocab(&w.t); i++)
+            if (tok_is_eog(&w.t, i)) printf("%d ", i);
+        printf("\nbos %d eos %d", tok_role(&w.t, TOK_BOS), tok_role(&w.t, TOK_EOS));
+        printf(" add %d %d\n", tok_adds_bos(&w.t), tok_adds_eos(&w.t));
+        return 0;
+    }
     if (!strcmp(mode, "split")) return split(&w, g);
     if (!strcmp(mode, "golden")) return golden(&w, argv[3]);
     if (!strcmp(mode, "time")) return timed(&w, argv[3]);
-    int32_t *ids;
+    static int32_t *ids;
     Str in = file_read(w.arena, "-");
     if (!strcmp(mode, "ids")) {
-        print_ids(ids, encode(&w, in, atoi(argv[3]), &ids));
+        int64_t got = encode(&w, in, atoi(argv[3]), &ids);
+        print_ids(ids, got);
         return 0;
     }
     int64_t n = 0;
