@@ -70,7 +70,7 @@ static Str selftest_text(const Compilation *c, const CompileOptions *opt, const 
     Interp *in = interp_new(spec, 0);
     const float *logits = interp_eval(in, ids, n, want);
     Out o = out_new(a);
-    out(&o, "\n// What the interpreter gives for a few tokens; `selftest` compares.\nstatic const int32_t selftest_ids[] = {");
+    out(&o, "\n// What the interpreter gives for a few tokens; `selftest` compares.\n// clang-format off\nstatic const int32_t selftest_ids[] = {");
     for (int i = 0; i < n; i++) out(&o, "%s%d", i ? ", " : "", ids[i]);
     out(&o, "};\nstatic const SelfCheck selftest_check[] = {\n");
     double sum = 0, square = 0;
@@ -91,7 +91,7 @@ static Str selftest_text(const Compilation *c, const CompileOptions *opt, const 
     bool exact = true; // inputs never rounded, cache in f32
     for (int i = 0; i < c->plan->n_weight; i++) exact &= c->plan->weight[i].layout != LAYOUT_PANELS;
     double tolerance = std * (exact && c->plan->kv_f32 ? 2e-3 : 0.5);
-    out(&o, "};\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", n, n, FMT(c_float(a, tolerance)));
+    out(&o, "};\n// clang-format on\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", n, n, FMT(c_float(a, tolerance)));
     interp_free(in);
     return out_text(&o);
 }

@@ -24,9 +24,9 @@ static void heading(Emit *e, const char *what) { out(&e->o, "\n// ---- %s ----\n
 // Text from files in comments: no byte that could end the comment or confuse a terminal.
 static Str plain(Arena *a, Str s) {
     Out o = out_new(a);
-    for (size_t i = 0; i < s.n && i < 100; i++) {
+    for (size_t i = 0; i < s.n && i < 200; i++) {
         unsigned char c = (unsigned char) s.p[i];
-        bool risky = c < 32 || c > 126 || c == '\\' || c == '*' || c == '/' || c == '?' || c == '"';
+        bool risky = c < 32 || c > 126 || c == '\\' || c == '?'; // what could join lines; // ends with its line
         out(&o, "%c", risky ? '.' : c);
     }
     return out_text(&o);
@@ -315,6 +315,17 @@ static void emit_stage(Emit *e, int stage) {
     out(&e->o, "}\n");
 }
 
+// Stages in the order in which they first run.
+static int *stage_order(const Graph *g) {
+    int *order = NEWN(g->arena, int, g->n_stage + 1), n = 0;
+    bool *seen = NEWN(g->arena, bool, g->n_stage + 1);
+    for (int r = 0; r < g->n_run; r++)
+        if (!seen[g->run[r].stage]) seen[order[n++] = g->run[r].stage] = true;
+    for (int i = 0; i < g->n_stage; i++)
+        if (!seen[i]) order[n++] = i;
+    return order;
+}
+
 static void emit_forward(Emit *e) {
     out(&e->o, "\nvoid model_forward(const Model *m, Worker *w) {\n");
     for (int r = 0; r < e->g->n_run; r++) {
@@ -334,7 +345,16 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
     uint64_t params = 0;
     for (int i = 0; i < p->gguf->n_tensor; i++) params += p->gguf->tensor[i].n_elems;
     heading(e, "what was compiled");
-    out(&e->o, "const ModelInfo model_info = {\n    .name = %.*s,\n    .arch = %.*s,\n    .source = %.*s,\n", FMT(str_c(a, g->name)), FMT(str_c(a, g->arch)),
+    out(&e->o, "\nstatic const char info[] =\n");
+    Str facts = opt->facts;
+    if (!facts.n) out(&e->o, "    \"\"");
+    while (facts.n) {
+        const char *nl = memchr(facts.p, '\n', facts.n);
+        size_t len = nl ? (size_t) (nl - facts.p) + 1 : facts.n;
+        out(&e->o, "    %.*s%s", FMT(str_c(a, (Str){facts.p, len})), len < facts.n ? "\n" : "");
+        facts.p += len, facts.n -= len;
+    }
+    out(&e->o, ";\n\nconst ModelInfo model_info = {\n    .name = %.*s,\n    .arch = %.*s,\n    .source = %.*s,\n", FMT(str_c(a, g->name)), FMT(str_c(a, g->arch)),
         FMT(str_c(a, str(opt->source_name))));
     out(&e->o, "    .hash = 0x%016llxu,\n", (unsigned long long) p->hash);
     out(&e->o, "    .n_vocab = %lld,\n    .n_ctx = %lld,\n    .n_layer = %lld,\n    .n_embd = %lld,\n    .max_batch = %d,\n    .max_out = %d,\n", (long long) g->n_vocab,
@@ -343,17 +363,8 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
         (unsigned long long) p->scratch_bytes, (unsigned long long) p->thread_bytes, p->n_group);
     for (int i = 0; i < p->n_group; i++)
         out(&e->o, "        {%.*s, %llu, %lld},\n", FMT(str_c(a, p->group[i].name)), (unsigned long long) p->group[i].page_bytes, (long long) p->group[i].window);
-    out(&e->o, "    },\n    .cpu = %.*s,\n    .kv_type = \"%s\",\n    .param_count = %llu,\n    .info =\n", FMT(str_c(a, str(p->target->cpu))), p->kv_f32 ? "f32" : "f16",
+    out(&e->o, "    },\n    .cpu = %.*s,\n    .kv_type = \"%s\",\n    .param_count = %llu,\n    .info = info,\n};\n", FMT(str_c(a, str(p->target->cpu))), p->kv_f32 ? "f32" : "f16",
         (unsigned long long) params);
-    Str facts = opt->facts;
-    if (!facts.n) out(&e->o, "        \"\"");
-    while (facts.n) {
-        const char *nl = memchr(facts.p, '\n', facts.n);
-        size_t len = nl ? (size_t) (nl - facts.p) + 1 : facts.n;
-        out(&e->o, "        %.*s%s", FMT(str_c(a, (Str){facts.p, len})), len < facts.n ? "\n" : "");
-        facts.p += len, facts.n -= len;
-    }
-    out(&e->o, ",\n};\n");
     out(&e->o, "const char *const compiler_version = \"ggcc " GGCC_VERSION "\";\n");
     if (opt->weights_path) out(&e->o, "const char *const weights_file = %.*s;\n", FMT(str_c(a, str(opt->weights_path))));
     else out(&e->o, "const char *const weights_file = NULL;\n");
@@ -414,9 +425,10 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
         if (!e.shared[i]) print_definition(&e, i);
     heading(&e, "where things stand");
     emit_params(&e);
-    for (int i = 0; i < p->graph->n_stage; i++) emit_stage_table(&e, i);
+    int *order = stage_order(p->graph), n = p->graph->n_stage;
+    for (int i = 0; i < n; i++) emit_stage_table(&e, order[i]);
     heading(&e, "the model");
-    for (int i = 0; i < p->graph->n_stage; i++) emit_stage(&e, i);
+    for (int i = 0; i < n; i++) emit_stage(&e, order[i]);
     emit_forward(&e);
     emit_info(&e, opt);
     out_str(&head, wrapped(a, out_text(&e.o)));

@@ -34,6 +34,9 @@ KernelText print_row_kernel(const Plan *p, const Kernel *k);
 KernelText print_matmul(const Plan *p, const Kernel *k);
 KernelText print_attention(const Plan *p, const Kernel *k);
 
+// The same C with arithmetic on constants done (fold.c).
+Str fold_constants(Arena *a, Str text);
+
 // Shared by the printers.
 typedef struct {
     const Plan *plan;
@@ -47,6 +50,7 @@ typedef struct {
 Printer printer_new(const Plan *p, const Kernel *k);
 const Arg *printer_arg(Printer *q, ArgKind kind, int index, Str wanted, bool written); // made when first asked for
 Str print_params(const Printer *q);  // ", const float *x, float *y"
+Str print_equations(const Printer *q); // what the kernel computes, in the words of the description
 Str c_float(Arena *a, double v);     // a literal of type float
 // The C text of a MAP operator over operand texts.
 Str c_map(const Printer *q, const Node *n, const Str *operand);

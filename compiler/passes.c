@@ -295,5 +295,6 @@ void run_passes(Graph *g, Report *r, const PassOptions *opt) {
     quantise_inputs(g, r, opt);
     graph_check(g, false);
     fuse(g, r, opt);
+    name_values(g);
     graph_check(g, true);
 }

@@ -29,6 +29,7 @@ void tail_rows(Graph *g, Report *r);
 void merge_products(Graph *g, Report *r);
 void quantise_inputs(Graph *g, Report *r, const PassOptions *opt);
 void fuse(Graph *g, Report *r, const PassOptions *opt);
+void name_values(Graph *g);
 void run_passes(Graph *g, Report *r, const PassOptions *opt);
 
 // Rebuilding a stage: nodes are made anew in order, `map` tells what became of the old ones.

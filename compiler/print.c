@@ -44,10 +44,12 @@ Printer printer_new(const Plan *p, const Kernel *k) {
     Arena *a = p->graph->arena;
     const Stage *s = &p->graph->stage[k->stage];
     Printer q = {.plan = p, .kernel = k, .stage = s, .place = p->place[k->stage], .names = {.arena = a}};
-    static const char *const ours[] = {"m", "r", "n", "w", "x", "i", "h", "j", "l", "p", "piece", "rows", "pos", "seq", "v0", "v1", "v2", "v3", "page", "row",
-                                       "v", "xs", "four", "outs", "from", "o", "s", "p0", "p1", "r0", "r1", "row_bytes", "panel_bytes", "x_bytes", "n_panels", "groups"};
-    for (int i = 0; i < COUNT(ours); i++)
-        if (k->kind != K_ROWS || (strcmp(ours[i], "x") && strcmp(ours[i], "h") && strcmp(ours[i], "w"))) name_fresh(&q.names, str(ours[i]));
+    // What the templates and the printed loops call things themselves.
+    static const char *const rows[] = {"m", "r", "i", "h", "j", "k"};
+    static const char *const heavy[] = {"m", "r", "n", "w", "x", "i", "j", "s", "o", "p", "v", "v0", "v1", "v2", "v3", "rows", "piece", "xs", "four", "outs", "from",
+                                        "p0", "p1", "r0", "r1", "row_bytes", "panel_bytes", "x_bytes", "panel_count", "groups"};
+    for (int i = 0; i < COUNT(rows) && k->kind == K_ROWS; i++) name_fresh(&q.names, str(rows[i]));
+    for (int i = 0; i < COUNT(heavy) && k->kind != K_ROWS; i++) name_fresh(&q.names, str(heavy[i]));
     q.name = NEWN(a, Str, s->n_node + 1);
     return q;
 }
@@ -78,6 +80,57 @@ Str print_params(const Printer *q) {
         case ARG_PARAM: out(&o, "float %.*s", FMT(a->name)); break;
         default: out(&o, "uint64_t %.*s", FMT(a->name)); break;
         }
+    }
+    return out_text(&o);
+}
+
+// ---- equations, for comments ----
+
+// The value as the description would write it: a name where it has one (or lives outside of the kernel), else its formula.
+enum { IN_CALL, IN_SUM, IN_PRODUCT };
+
+static void formula(const Printer *q, int node, bool top, int where, Out *o) {
+    int64_t from;
+    int base = behind_views(q->stage, node, &from);
+    const Node *n = &q->stage->node[base];
+    static const char *const infix[N_OP] = {[OP_add] = " + ", [OP_sub] = " - ", [OP_mul] = " * ", [OP_div] = " / "};
+    bool inside = n->kernel == q->kernel->group && n->kernel >= 0, sum = n->op == OP_add || n->op == OP_sub;
+    Str name = q->stage->node[node].name.n ? q->stage->node[node].name : n->name;
+    if (n->op == OP_const) out(o, "%g", n->real[0]);
+    else if (n->op == OP_weight) out(o, "%.*s", FMT(q->stage->weight[n->weight].name));
+    else if (n->op == OP_get) out(o, "%.*s", FMT(q->plan->graph->global[n->num[0]].name));
+    else if (n->op == OP_token || n->op == OP_position || (!inside && !name.n)) out(o, "%s", op_info[n->op].name);
+    else if (base != node && !top && q->stage->node[node].name.n) out(o, "%.*s", FMT(q->stage->node[node].name)); // a part
+    else if (!inside || (!top && name.n && node_is_stored(q->plan, q->kernel->stage, base))) out(o, "%.*s", FMT(name));
+    else if (infix[n->op]) {
+        bool parens = sum && where == IN_PRODUCT;
+        out(o, "%s", parens ? "(" : "");
+        formula(q, n->in[0], false, sum ? IN_SUM : IN_PRODUCT, o);
+        out(o, "%s", infix[n->op]);
+        formula(q, n->in[1], false, sum && n->op == OP_add ? IN_SUM : IN_PRODUCT, o);
+        out(o, "%s", parens ? ")" : "");
+    } else {
+        if (n->op == OP_embed) out(o, "%.*s[", FMT(q->stage->weight[n->weight].name));
+        else if (n->weight >= 0 && n->op != OP_angles) out(o, "%.*s(", FMT(q->stage->weight[n->weight].name));
+        else out(o, "%s(", n->op == OP_take ? "wanted" : op_info[n->op].name);
+        for (int i = 0; i < n->n_in; i++) {
+            if (i) out(o, ", ");
+            formula(q, n->in[i], false, IN_CALL, o);
+        }
+        out(o, n->op == OP_embed ? "]" : ")");
+    }
+}
+
+Str print_equations(const Printer *q) {
+    Out o = out_new(q->names.arena);
+    for (int i = 0; i < q->stage->n_node; i++) {
+        const Node *n = &q->stage->node[i];
+        if (n->kernel != q->kernel->group) continue;
+        bool stored = node_is_stored(q->plan, q->kernel->stage, i);
+        if (!stored && n->op != OP_put) continue; // stands inside another formula
+        if (o.n) out(&o, "; ");
+        if (n->op != OP_put) out(&o, "%.*s = ", FMT(n->name));
+        formula(q, i, true, IN_CALL, &o);
     }
     return out_text(&o);
 }

@@ -104,9 +104,9 @@ KernelText print_matmul(const Plan *p, const Kernel *k) {
         {.kind = BIND_SLOT, .name = "store", .value = store},
         {.kind = BIND_ARGS, .name = "args", .value = params.n ? str_fmt(a, ", %.*s", FMT(params)) : S("")},
     };
-    q.text.text = template_instance(a, find_template(p, packed ? "panels.c" : "matmul.c"), "@", b, COUNT(b));
-    const TypeInfo *t = type_info(w->type);
-    q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %s", FMT(w->name), (long long) w->in, (long long) w->out, t->name);
+    q.text.text = fold_constants(a, template_instance(a, find_template(p, packed ? "panels.c" : "matmul.c"), "@", b, COUNT(b)));
+    Str equations = print_equations(&q);
+    q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %s", FMT(equations), (long long) w->in, (long long) w->out, type_info(w->type)->name);
     return q.text;
 }
 
@@ -126,7 +126,7 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
         param_int(a, "GROUP", sp->group), param_int(a, "PAGE_BYTES", (int64_t) p->group[sp->group].page_bytes),
         param("KV", p->kv_f32 ? S("f32") : S("f16")), param_int(a, "HEADS", k->heads), param_int(a, "ROWS", k->rows),
     };
-    q.text.text = template_instance(a, find_template(p, "attention.c"), "@", b, COUNT(b));
+    q.text.text = fold_constants(a, template_instance(a, find_template(p, "attention.c"), "@", b, COUNT(b)));
     q.text.comment = str_fmt(a, "attention: %lld heads over %lld of keys and values, %s", (long long) heads, (long long) st->k.d[0],
                              p->group[sp->group].window ? "a window" : "all positions");
     return q.text;

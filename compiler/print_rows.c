@@ -451,24 +451,10 @@ static Str print_pointers(Rows *r) {
             if (r->in[j] && r->info[j].home != V_STORED) continue;
             bool first = true;
             for (int k = 0; k < j; k++) first &= !str_eq(r->q.name[k], name);
-            if (first) out(&o, a->written ? "float *%.*s = %.*s + %lld;\n" : "const float *%.*s = %.*s + %lld;\n", FMT(name), FMT(a->name), (long long) r->q.place[j].from);
+            if (!first) continue;
+            out(&o, a->written ? "float *%.*s = %.*s" : "const float *%.*s = %.*s", FMT(name), FMT(a->name));
+            r->q.place[j].from ? out(&o, " + %lld;\n", (long long) r->q.place[j].from) : out(&o, ";\n");
         }
-    }
-    return out_text(&o);
-}
-
-static Str comment_of(const Rows *r) {
-    Out o = out_new(r->q.names.arena);
-    int shown = 0;
-    for (int i = 0; i < r->q.stage->n_node; i++) {
-        if (!r->in[i]) continue;
-        const Node *n = node_at(r, i);
-        const char *of = n->op == OP_put ? (r->q.stage->state[n->state].name.n ? str_z(r->q.names.arena, r->q.stage->state[n->state].name) : "cache") : "";
-        if (shown++) out(&o, "; ");
-        if (n->op == OP_put) out(&o, "keys and values into %s", of);
-        else if (n->op == OP_q8) out(&o, "rounded to 8 bits");
-        else if (n->name.n) out(&o, "%.*s: %s", FMT(n->name), op_info[n->op].name);
-        else out(&o, "%s", op_info[n->op].name);
     }
     return out_text(&o);
 }
@@ -492,7 +478,7 @@ KernelText print_row_kernel(const Plan *p, const Kernel *k) {
     out_str(&o, out_text(&r.decl));
     out_str(&o, out_text(&r.body));
     out(&o, "}\n");
-    r.q.text.comment = comment_of(&r);
+    r.q.text.comment = print_equations(&r.q);
     r.q.text.text = out_text(&o);
     return r.q.text;
 }

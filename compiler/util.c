@@ -219,8 +219,12 @@ Str str_c(Arena *a, Str s) {
     *q++ = '"';
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char) s.p[i];
-        bool plain = c >= 0x20 && c < 0x7F && !strchr("\"\\?/*'", c);
+        char before = i ? s.p[i - 1] : ' ', after = i + 1 < s.n ? s.p[i + 1] : ' ';
+        bool trigraph = c == '?' && (before == '?' || after == '?');
+        bool comment = c == '*' || (c == '/' && (before == '/' || after == '/' || before == '*' || after == '*'));
+        bool plain = c >= 0x20 && c < 0x7F && c != '"' && c != '\\' && !trigraph && !comment;
         if (plain) *q++ = (char) c;
+        else if (c == '\n') *q++ = '\\', *q++ = 'n';
         else q += sprintf(q, "\\%03o", c);
     }
     *q++ = '"';

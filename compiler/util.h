@@ -51,8 +51,8 @@ bool utf8_valid(const char *p, size_t n);
 int edit_distance(Str a, Str b); // for "did you mean"
 // Text from a file as it may stand in a message: quotes, control and non-ASCII bytes escaped, at most 80 characters.
 const char *str_show(Arena *a, Str s);
-// Text as a C string literal, quotes included: every byte outside plain printable ASCII, and every
-// character that could end a string, start a trigraph or a comment, as a three-digit octal escape.
+// Text as a C string literal, quotes included: newlines as \n; every byte outside printable ASCII, and every character
+// that could end a string or belong to a trigraph or a comment, as a three-digit octal escape.
 Str str_c(Arena *a, Str s);
 uint64_t hash64(const void *p, size_t n, uint64_t seed);
 

@@ -36,7 +36,8 @@ enum { H = 9, G = 3, DK = 64, DV = 64, WINDOW = 300, GROUP = 0, PAGE_BYTES = 491
 #define SOFTCAP 30.0f
 #define bytes_KV bytes_f16
 //@ begin
-enum { attention_rows = HEADS < 12 ? 12 / HEADS : 1, attention_queries = attention_rows * HEADS };
+enum { attention_rows = HEADS < 12 ? 12 / HEADS : 1 };
+enum { attention_queries = attention_rows * HEADS };
 
 // n rows of one sequence, in order of position, and HEADS heads from h on.
 static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const float *restrict q, float *restrict o,

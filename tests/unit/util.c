@@ -66,7 +66,7 @@ static void escapes(Arena *a) {
     CHECK_STR(str_c(a,
                   S("a\"b\\c?\?/*'\n\xff\0"
                     "9")),
-        "\"a\\042b\\134c\\077\\077\\057\\052\\047\\012\\377\\0009\"");
+        "\"a\\042b\\134c\\077\\077\\057\\052'\\n\\377\\0009\"");
 }
 
 static void output(Arena *a) {
