@@ -113,37 +113,36 @@ static void show_layout(Out *o, Layout l, bool bracket) {
 }
 
 static _Noreturn void shape_wrong(Build *b, const Stmt *d, const GgufTensor *t, const Group *group, int n) {
-    Out o = out_new(b->a);
+    Out o = out_new(b->a), need = out_new(b->a);
     if (d->in) {
-        show_layout(&o, group[1].l, true);
+        show_layout(&o, group[n - 1].l, true);
         out(&o, " -> ");
-        show_layout(&o, group[0].l, true);
-    } else
-        for (int i = 0; i < n; i++) {
-            out(&o, "%s", i ? ", " : "");
-            show_layout(&o, group[i].l, true);
-        }
-    Str declared = span(d->src, d->in ? d->in->pos : d->out->pos, d->out->end), shown = out_text(&o);
-    int64_t ne[2] = {group[n - 1].l.n ? group_size(group[n - 1].l, LOC(d->out)) : 1,
-        n > 1 ? group_size(group[0].l, LOC(d->out)) : 1};
-    const char *need =
-        d->in ? str_z(b->a, str_fmt(b->a, ", so [%lld, %lld]", (long long) ne[1], (long long) ne[0])) : "";
-    fail_at(LOC(d->out), "tensor '%s' is [%s] in the file, but '%.*s' is %.*s here%s", str_show(b->a, t->name),
-        file_shape(b, t), FMT(declared), FMT(shown), need);
+        show_layout(&o, group[n - 2].l, true);
+    }
+    for (int i = 0; i < n; i++) {
+        int64_t size = group[i].l.n ? group_size(group[i].l, LOC(d->out)) : 1;
+        out(&need, "%s%lld", i ? ", " : ", so [", (long long) size);
+        if (d->in) continue;
+        out(&o, "%s", i ? ", " : "");
+        show_layout(&o, group[i].l, true);
+    }
+    Str declared = span(d->src, d->in ? d->in->pos : d->out->pos, d->out->end), shown = out_text(&o), sizes = out_text(&need);
+    fail_at(LOC(d->out), "tensor '%s' is [%s] in the file, but '%.*s' is %.*s here%.*s%s", str_show(b->a, t->name),
+        file_shape(b, t), FMT(declared), FMT(shown), d->in ? (int) sizes.n : 0, sizes.p, d->in ? "]" : "");
 }
 
 // ---- sources ----
 
-// The tensors that one alternative stands for: NAME, or {NAME, ..} for the parts of a record.
+// The tensors that one alternative stands for: NAME, or {NAME, ..} for the parts of a record. `#` in a name: one tensor for
+// each product of the stack.
 static int source_names(Build *b, Scope *s, const Expr *e, Str *name) {
     if (e->kind == E_NAME) {
-        if (e->op == '#') not_yet(LOC(e), "products stacked from one tensor each (experts) are");
         name[0] = paste(b, s, e->name, LOC(e));
         return 1;
     }
     if (e->n > MAX_SOURCE) fail_at(LOC(e), "at most %d sources", MAX_SOURCE);
     for (int i = 0; i < e->n; i++) {
-        if (e->arg[i]->kind != E_NAME || e->arg[i]->op == '#') not_yet(LOC(e->arg[i]), "sources within sources are");
+        if (e->arg[i]->kind != E_NAME) not_yet(LOC(e->arg[i]), "sources within sources are");
         name[i] = paste(b, s, e->arg[i]->name, LOC(e->arg[i]));
     }
     return e->n;
@@ -159,23 +158,54 @@ static int find_source(Build *b, Scope *s, Str name) {
                                                                                       : -1;
 }
 
-// Chooses the first alternative that is whole. -1: none is; then `missing` is the name to complain about.
-static int choose_source(Build *b, Scope *s, const Stmt *d, Str own, Str *name, int *tensor, Str *missing) {
+static bool is_numbered(Str name) {
+    return memchr(name.p, '#', name.n) != NULL;
+}
+
+static Str numbered(Build *b, Str name, int64_t i) {
+    size_t head = (size_t) ((const char *) memchr(name.p, '#', name.n) - name.p);
+    return str_fmt(b->a, "%.*s%lld%.*s", (int) head, name.p, (long long) i, (int) (name.n - head - 1), name.p + head + 1);
+}
+
+// One source of t: a tensor, or one for each product of the stack. false: it is not there; `lacks` is what is missing.
+static bool find_part(Build *b, Scope *s, Tensor *t, int i, Str name, Str *lacks) {
+    t->source[i].name = name;
+    t->source[i].each = NULL;
+    if (!is_numbered(name)) {
+        t->source[i].tensor = find_source(b, s, name);
+        *lacks = name;
+        return t->source[i].tensor >= 0;
+    }
+    if (!t->stack) fail_at(t->loc, "a source with '#' needs a stack: tensor NAME[n] : a -> b");
+    int *each = NEWN(b->a, int, t->stack);
+    for (int64_t j = 0; j < t->stack; j++) {
+        *lacks = numbered(b, name, j);
+        each[j] = find_source(b, s, *lacks);
+        if (each[j] < 0) return false;
+        bool same = b->gguf->tensor[each[j]].type == b->gguf->tensor[each[0]].type;
+        if (!same)
+            fail_at(t->loc, "'%.*s' has another type than the first of its stack; they must agree", FMT(*lacks));
+    }
+    t->source[i].tensor = each[0];
+    t->source[i].each = each;
+    return true;
+}
+
+// Chooses the first alternative that is whole. false: none is; then `missing` is the name to complain about.
+static bool choose_source(Build *b, Scope *s, const Stmt *d, Tensor *t, Str *missing) {
     int n_alternative = d->source ? d->source->n : 1, best = -1;
     for (int i = 0; i < n_alternative; i++) {
-        int n = 1, have = 0;
-        Str lacks = S("");
-        if (d->source) n = source_names(b, s, d->source->arg[i], name);
-        else name[0] = own;
+        Str name[MAX_SOURCE] = {t->name}, lacks = S(""), first = S("");
+        int n = d->source ? source_names(b, s, d->source->arg[i], name) : 1, have = 0;
         for (int j = 0; j < n; j++) {
-            tensor[j] = find_source(b, s, name[j]);
-            if (tensor[j] >= 0) have++;
-            else if (!lacks.n) lacks = name[j];
+            if (find_part(b, s, t, j, name[j], &lacks)) have++;
+            else if (!first.n) first = lacks;
         }
-        if (have == n) return n;
-        if (have > best) best = have, *missing = lacks;
+        t->n_source = n;
+        if (have == n) return true;
+        if (have > best) best = have, *missing = first;
     }
-    return -1;
+    return false;
 }
 
 static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str missing, Loc loc) {
@@ -199,16 +229,16 @@ static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str miss
     fail_at(loc, "the file has no tensor '%s'%s%s", str_show(b->a, full), several, hint);
 }
 
-// Synth: the last alternative that is tensors of its own, made as declared.
-static void synth_sources(Build *b, Scope *s, const Stmt *d, Str own, const Group *group, int n_group, bool demanded) {
-    Str name[MAX_SOURCE] = {own};
+// Synth: the last alternative that is tensors of its own, not one for each product of a stack, made as declared.
+static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, const Group *group, int n_group) {
+    Str name[MAX_SOURCE] = {t->name};
     int n = 1;
     for (int i = d->source ? d->source->n : 0; i-- > 0;) {
         const Expr *e = d->source->arg[i];
         bool tied = e->kind == E_NAME && !str_eq(e->name, d->name[0]) && find_source(b, s, e->name) >= 0;
-        if (tied || (e->kind == E_NAME && e->op == '#')) continue;
-        n = source_names(b, s, e, name);
-        break;
+        n = tied ? 0 : source_names(b, s, e, name);
+        if (n && !is_numbered(name[0])) break;
+        n = 1, name[0] = t->name;
     }
     for (int j = 0; j < n; j++) {
         int64_t ne[4] = {1, 1, 1, 1};
@@ -220,24 +250,34 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, Str own, const Grou
                 if (!l.axis[k].size) l.axis[k].size = 16;
             if (n_dims < 4) ne[n_dims++] = layout_size(l, LOC(d->out));
         }
+        if (t->stack && n_dims < 4) ne[n_dims++] = t->stack;
+        bool demanded = !d->optional;
         synth_tensor(b, str_fmt(b->a, "%.*s%.*s.weight", FMT(s->prefix), FMT(name[j])), n_dims, ne, demanded);
         if (d->bias != BIAS_NONE)
-            synth_tensor(b, str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name[j])), 1, &ne[n_dims > 1 ? 1 : 0],
-                demanded && d->bias == BIAS_ALWAYS);
+            synth_tensor(b, str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name[j])), n_dims > 1 ? n_dims - 1 : 1,
+                &ne[n_dims > 1 ? 1 : 0], demanded && d->bias == BIAS_ALWAYS);
     }
 }
 
-// NAME.bias of a source: as many numbers as it has outputs.
-static int bind_bias(Build *b, Scope *s, const Stmt *d, Str name, int64_t size, Loc loc) {
+// NAME.bias of a source: as many numbers as it has outputs; of data that is weights of a convolution, `rows`.
+static int bind_bias(Build *b, Scope *s, const Stmt *d, Str name, int64_t size, int64_t rows, Loc loc) {
     if (d->bias == BIAS_NONE) return -1;
     Str full = str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name));
     int i = find_exact(b, full);
     if (i < 0 && d->bias == BIAS_MAYBE) return -1;
     if (i < 0) fail_at(loc, "the file has no tensor '%s'; this line says '+ bias'", str_show(b->a, full));
     const GgufTensor *t = &b->gguf->tensor[i];
-    if ((int64_t) t->n_elems != size)
+    if ((int64_t) t->n_elems != size && (int64_t) t->n_elems != rows)
         fail_at(loc, "tensor '%s' is [%s] in the file; %lld numbers were expected", str_show(b->a, t->name),
             file_shape(b, t), (long long) size);
+    b->tensor_used[i] = 1;
+    return i;
+}
+
+// NAME.scale of a source, where it has one number for each product; any other is a tensor of its own.
+static int bind_scale(Build *b, Scope *s, const Tensor *t, Str name) {
+    int i = find_exact(b, str_fmt(b->a, "%.*s%.*s.scale", FMT(s->prefix), FMT(name)));
+    if (i < 0 || !t->decl->in || b->gguf->tensor[i].n_elems != (uint64_t) (t->stack ? t->stack : 1)) return -1;
     b->tensor_used[i] = 1;
     return i;
 }
@@ -251,34 +291,52 @@ static Layout part_layout(const Group *group, int n_source, int i, Loc loc) {
     return whole.axis[0].part[i].layout;
 }
 
+// Source i against its part of the declared shape; its bias and scale.
+static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, const Group *group, int n) {
+    Group part[MAX_GROUP + 1];
+    Axis stack = {.size = t->stack};
+    bool merged = t->stack && !t->source[i].each;
+    part[0].l = (Layout){1, &stack};
+    memcpy(part + 1, group, sizeof *group * (size_t) n);
+    part[1].l = part_layout(group, t->n_source, i, t->loc);
+    const Group *shape = merged ? part : part + 1;
+    int n_shape = merged ? n + 1 : n;
+    for (int64_t j = 0; j < (t->source[i].each ? t->stack : 1); j++) {
+        int tensor = t->source[i].each ? t->source[i].each[j] : t->source[i].tensor;
+        const GgufTensor *file = &b->gguf->tensor[tensor];
+        if (!shape_fits(b, s, shape, n_shape, file, LOC(d->out))) shape_wrong(b, d, file, shape, n_shape);
+        b->tensor_used[tensor] = 1;
+    }
+    const GgufTensor *file = &b->gguf->tensor[t->source[i].tensor];
+    int64_t outputs = d->in ? layout_size(part[1].l, t->loc) * (merged ? t->stack : 1) : (int64_t) file->n_elems;
+    if (t->source[i].each && d->bias == BIAS_ALWAYS) not_yet(t->loc, "biases of products stacked from one tensor each are");
+    int64_t rows = d->in ? outputs : outputs / file->ne[0];
+    t->source[i].bias = t->source[i].each ? -1 : bind_bias(b, s, d, t->source[i].name, outputs, rows, t->loc);
+    t->source[i].scale = t->source[i].each ? -1 : bind_scale(b, s, t, t->source[i].name);
+}
+
 Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
     Tensor *t = NEW(b->a, Tensor);
     Loc loc = loc_at(d->src, d->at[which]);
     *t = (Tensor){.decl = d, .loc = loc, .name = paste(b, s, d->name[which], loc)};
-    if (d->index) not_yet(LOC(d->index), "stacks of products (experts) are");
+    if (d->index) {
+        t->stack = eval_size(b, s, d->index, "the number of products");
+        if (!d->in) fail_at(LOC(d->index), "a stack is of products: tensor NAME[n] : a -> b");
+        if (t->stack < 1 || t->stack > 65536)
+            fail_at(LOC(d->index), "a stack of %lld products; 1 to 65536 were expected", (long long) t->stack);
+    }
     Group group[MAX_GROUP];
     int n = declared_groups(b, s, d, group);
-    Str name[MAX_SOURCE], missing = S("");
-    int tensor[MAX_SOURCE];
-    if (b->synth) synth_sources(b, s, d, t->name, group, n, !d->optional);
-    int n_source = choose_source(b, s, d, t->name, name, tensor, &missing);
+    Str missing = S("");
+    if (b->synth) synth_sources(b, s, d, t, group, n);
+    t->present = choose_source(b, s, d, t, &missing);
     *PUSH(b->a, b->tensor, b->n_tensor, b->cap_tensor) = t;
-    if (n_source < 0 && !d->optional) tensor_missing(b, s, d, missing, loc);
-    if (n_source < 0) return t;
-    t->present = true;
-    t->n_source = n_source;
-    for (int i = 0; i < n_source; i++) {
-        const GgufTensor *file = &b->gguf->tensor[tensor[i]];
-        Group part[MAX_GROUP];
-        memcpy(part, group, sizeof part);
-        part[0].l = part_layout(group, n_source, i, loc);
-        if (!shape_fits(b, s, part, n, file, LOC(d->out))) shape_wrong(b, d, file, part, n);
-        b->tensor_used[tensor[i]] = 1;
-        t->source[i].name = name[i];
-        t->source[i].tensor = tensor[i];
-        int64_t outputs = d->in ? layout_size(part[0].l, loc) : (int64_t) file->n_elems;
-        t->source[i].bias = bind_bias(b, s, d, name[i], outputs, loc);
+    if (!t->present && !d->optional) tensor_missing(b, s, d, missing, loc);
+    if (!t->present) {
+        t->n_source = 0;
+        return t;
     }
+    for (int i = 0; i < t->n_source; i++) bind_source(b, s, d, t, i, group, n);
     if (d->in) t->in = group[1].l;
     t->out = (Layout){0, NULL};
     int cap = 0;
@@ -289,36 +347,55 @@ Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
 
 // ---- weights of the stage ----
 
-static int weight_add(Build *b, Str name, int tensor, Layout layout, bool product, bool exact, Loc loc) {
+// The weight that is tensor `file` (of a stack: `each`, or one for all); data has the shape of `layout`.
+static int weight_add(Build *b, Str name, int tensor, const int *each, int64_t stack, Layout layout, bool product, bool exact, Loc loc) {
     Stage *st = &b->g->stage[b->stage];
     for (int i = 0; i < st->n_weight; i++)
-        if (st->weight[i].tensor[0] == tensor) {
+        if (st->weight[i].tensor[0] == tensor && st->weight[i].stack == stack) {
             st->weight[i].exact |= exact;
             return i;
         }
     const GgufTensor *file = &b->gguf->tensor[tensor];
     Weight *w = PUSH(b->a, st->weight, st->n_weight, st->cap_weight);
-    int64_t in = file->ne[0], out = (int64_t) (file->n_elems / (uint64_t) in);
-    *w = (Weight){.name = name, .type = file->type, .exact = exact, .n_part = 1, .interleave = 1};
-    w->shape = product ? (Shape){.n = 2, .d = {out, in}} : layout_shape(layout, loc);
+    int64_t in = file->ne[0], out = (int64_t) (file->n_elems / (uint64_t) in) / (stack && !each ? stack : 1);
+    *w = (Weight){.name = name, .type = file->type, .exact = exact, .n_part = 1, .interleave = 1, .stack = stack, .apart = each != NULL};
+    w->shape = !product ? layout_shape(layout, loc) : stack ? (Shape){.n = 3, .d = {stack, out, in}} : (Shape){.n = 2, .d = {out, in}};
     if (!product && file->ne[0] == (int64_t) file->n_elems)
         in = shape_last(w->shape), out = (int64_t) file->n_elems / in; // flat in the file
     w->in = in, w->out = out;
-    w->tensor = NEW(b->a, int);
-    w->tensor[0] = tensor;
+    int n = (int) (each ? stack : 1);
+    w->tensor = NEWN(b->a, int, n);
+    for (int i = 0; i < n; i++) w->tensor[i] = each ? each[i] : tensor;
     w->part_out = NEW(b->a, int64_t);
     w->part_out[0] = out;
     return st->n_weight - 1;
 }
 
 int weight_of(Build *b, const Tensor *t, int source, bool product) {
-    return weight_add(b, t->source[source].name, t->source[source].tensor, t->out, product, t->decl->exact, t->loc);
+    return weight_add(b, t->source[source].name, t->source[source].tensor, t->source[source].each, product ? t->stack : 0, t->out,
+        product, t->decl->exact, t->loc);
+}
+
+// Of a stack: a table, one row for each product.
+static Layout stacked(Build *b, const Tensor *t, int64_t width) {
+    Layout l = {2, NEWN(b->a, Axis, 2)};
+    l.axis[0].size = t->stack;
+    l.axis[1].size = width;
+    return l;
 }
 
 int bias_of(Build *b, const Tensor *t, int source) {
     Layout l = t->n_source > 1 ? t->out.axis[0].part[source].layout : t->out;
+    if (t->stack) l = stacked(b, t, layout_size(l, t->loc));
+    else if (!t->decl->in && layout_size(l, t->loc) != (int64_t) b->gguf->tensor[t->source[source].bias].n_elems) l.n--;
     Str name = str_fmt(b->a, "%.*s.bias", FMT(t->source[source].name));
-    return weight_add(b, name, t->source[source].bias, l, false, false, t->loc);
+    return weight_add(b, name, t->source[source].bias, NULL, 0, l, false, false, t->loc);
+}
+
+int scale_of(Build *b, const Tensor *t, int source) {
+    Axis one = {.size = 1};
+    Str name = str_fmt(b->a, "%.*s.scale", FMT(t->source[source].name));
+    return weight_add(b, name, t->source[source].scale, NULL, 0, t->stack ? stacked(b, t, 1) : (Layout){1, &one}, false, false, t->loc);
 }
 
 // ---- ignored, and none left over ----
@@ -356,6 +433,7 @@ void ignore(Build *b, Scope *s, const Stmt *st) {
         Str name = paste(b, s, st->name[i], loc_at(st->src, st->at[i]));
         bool quoted = st->src->text.p[st->at[i]] == '"';
         int key = key_find(b, quoted ? name : key_full(b, name));
+        if (key >= 0 && s == b->library && b->key_used[key]) continue; // about what no other line reads
         if (key >= 0) b->key_used[key] = 1;
         bool there = mark_tensor(b, str_fmt(b->a, "%.*s%.*s", FMT(s->prefix), FMT(name)));
         if (there || key >= 0) ignored(b, name, st->comment);

@@ -40,15 +40,17 @@ static void set(Build *b, int stage, int node, int global, Loc loc) {
 }
 
 int import_node(Build *b, int stage, int node, Loc loc) {
-    if (stage != 0) fail_at(loc, "this value belongs to a layer and cannot be read outside it");
-    const Node *n = &b->g->stage[0].node[node];
+    if (b->g->stage[stage].layered) fail_at(loc, "this value belongs to a layer and cannot be read outside it");
+    const Node *n = &b->g->stage[stage].node[node];
     if (n->op == OP_token || n->op == OP_position || n->op == OP_const) // cheaper made again
         return make(b, NODE(.op = n->op, .real = {n->real[0]}, .name = n->name, .loc = loc)).at.node;
     for (int i = 0; i < b->n_exported; i++)
-        if (b->exported[i].node == node) return get(b, b->exported[i].global, loc).at.node;
+        if (b->exported[i].stage == stage && b->exported[i].node == node)
+            return get(b, b->exported[i].global, loc).at.node;
     if (b->n_exported == COUNT(b->exported))
         fail_at(loc, "the layers read more than %d values of the model", COUNT(b->exported));
     int global = global_of(b, n->name, n);
+    b->exported[b->n_exported].stage = stage;
     b->exported[b->n_exported].node = node;
     b->exported[b->n_exported++].global = global;
     return get(b, global, loc).at.node;
@@ -83,12 +85,12 @@ static bool same_node(const Node *x, const Node *y) {
 
 static bool same_weight(const Weight *x, const Weight *y) {
     return str_eq(x->name, y->name) && x->in == y->in && x->out == y->out && x->type == y->type &&
-        x->product == y->product && x->exact == y->exact && x->shape.n == y->shape.n &&
+        x->product == y->product && x->exact == y->exact && x->stack == y->stack && x->apart == y->apart && x->shape.n == y->shape.n &&
         memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
 }
 
 static bool same_state(const State *x, const State *y) {
-    return str_eq(x->name, y->name) && x->sees == y->sees && x->n == y->n && memcmp(&x->k, &y->k, sizeof x->k) == 0 &&
+    return str_eq(x->name, y->name) && x->kind == y->kind && !x->source == !y->source && x->sees == y->sees && x->n == y->n && memcmp(&x->k, &y->k, sizeof x->k) == 0 &&
         memcmp(&x->v, &y->v, sizeof x->v) == 0;
 }
 
@@ -121,16 +123,47 @@ static Str kind_name(Build *b, Str layer, int first, int stage) {
     return unique ? str_fmt(b->a, "%.*s_%.*s", FMT(layer), FMT(rotation)) : str_fmt(b->a, "%.*s_%d", FMT(layer), n);
 }
 
-// A new kind: room for one tensor and one number a layer.
+// Room for what differs by layer, in all kinds of layers: from `had` layers to as many as there are now.
+static int *more_ints(Build *b, const int *old, int64_t had, int64_t each) {
+    int *now = NEWN(b->a, int, b->g->n_layer * each);
+    for (int64_t i = 0; i < b->g->n_layer * each; i++) now[i] = i < had * each ? old[i] : -1;
+    return now;
+}
+
+static void more_layers(Build *b, int64_t count) {
+    Graph *g = b->g;
+    int64_t had = g->n_layer;
+    g->n_layer += count;
+    for (int i = 0; i < g->n_stage; i++) {
+        Stage *st = &g->stage[i];
+        for (int j = 0; j < st->n_weight && st->layered; j++)
+            st->weight[j].tensor = more_ints(b, st->weight[j].tensor, had, weight_tensors(&st->weight[j]));
+        for (int j = 0; j < st->n_state; j++)
+            if (st->state[j].source) st->state[j].source = more_ints(b, st->state[j].source, had, 1);
+    }
+    for (int i = 0; i < g->n_param; i++) {
+        double *value = NEWN(b->a, double, g->n_layer);
+        memcpy(value, g->param[i].value, sizeof *value * (size_t) had);
+        g->param[i].value = value;
+    }
+}
+
+// A new kind, made for layer l: room for all layers.
 static void widen(Build *b, Stage *st, int first_param, int64_t l) {
     for (int i = 0; i < st->n_weight; i++) {
-        int *tensor = NEWN(b->a, int, b->n_layer);
-        for (int64_t j = 0; j < b->n_layer; j++) tensor[j] = -1;
-        tensor[l] = st->weight[i].tensor[0];
+        int64_t each = weight_tensors(&st->weight[i]);
+        int *tensor = more_ints(b, NULL, 0, each);
+        memcpy(tensor + l * each, st->weight[i].tensor, sizeof *tensor * (size_t) each);
         st->weight[i].tensor = tensor;
     }
+    for (int i = 0; i < st->n_state; i++)
+        if (st->state[i].source) {
+            int source = st->state[i].source[0];
+            st->state[i].source = more_ints(b, NULL, 0, 1);
+            st->state[i].source[l] = source;
+        }
     for (int i = first_param; i < b->g->n_param; i++) {
-        double *value = NEWN(b->a, double, b->n_layer);
+        double *value = NEWN(b->a, double, b->g->n_layer);
         value[l] = b->g->param[i].value[0];
         b->g->param[i].value = value;
     }
@@ -144,8 +177,13 @@ static int settle(Build *b, Str layer, int first_stage, int first_param, int64_t
     gets_first(b, st);
     for (int k = first_stage; k < new_stage; k++) {
         Stage *kind = &g->stage[k];
-        if (!same_kind(kind, st)) continue;
-        for (int i = 0; i < st->n_weight; i++) kind->weight[i].tensor[l] = st->weight[i].tensor[0];
+        if (!kind->layered || !same_kind(kind, st)) continue;
+        for (int i = 0; i < st->n_weight; i++) {
+            int64_t each = weight_tensors(&st->weight[i]);
+            memcpy(kind->weight[i].tensor + l * each, st->weight[i].tensor, sizeof(int) * (size_t) each);
+        }
+        for (int i = 0; i < st->n_state; i++)
+            if (st->state[i].source) kind->state[i].source[l] = st->state[i].source[0];
         for (int i = 0; i < st->n_node; i++)
             if (st->node[i].op == OP_param)
                 g->param[kind->node[i].num[0]].value[l] = g->param[st->node[i].num[0]].value[0];
@@ -160,7 +198,19 @@ static int settle(Build *b, Str layer, int first_stage, int first_param, int64_t
 
 // ---- layers ----
 
-static int one_layer(Build *b, Scope *model, const Stmt *d, const int *global, int first_stage, int64_t l) {
+// What a carried value is when the layer has been evaluated: kept, given its first value, or a new one.
+static void carry_on(Build *b, Value v, Str name, int *global, Loc loc) {
+    if (v.kind == V_NONE && *global < 0) return;
+    int node = node_of(b, v, loc);
+    const Node *n = &b->g->stage[b->stage].node[node];
+    if (n->op == OP_pick && n->num[1] != 1) not_yet(loc, "picked blocks, carried to other layers, are");
+    if (*global < 0) *global = global_of(b, name, n);
+    bool unchanged = n->op == OP_get && n->num[0] == *global;
+    if (!unchanged) set(b, b->stage, node, *global, loc);
+}
+
+// Layer l, which is executed as the one of number `at`.
+static int one_layer(Build *b, Scope *model, const Stmt *d, int *global, int first_stage, int64_t l, int64_t at) {
     Graph *g = b->g;
     int first_param = g->n_param, stage = graph_stage(g, d->name[0], true);
     b->stage = stage;
@@ -170,18 +220,16 @@ static int one_layer(Build *b, Scope *model, const Stmt *d, const int *global, i
     Value index = NUM((double) l), unused;
     index.varies = true;
     scope_bind(b, s, S("l"), index);
-    for (int i = 1; i < d->n_name; i++) scope_bind(b, s, d->name[i], get(b, global[i - 1], loc_at(d->src, d->at[i])));
+    for (int i = 1; i < d->n_name; i++)
+        scope_bind(b, s, d->name[i],
+            global[i - 1] < 0 ? (Value){.kind = V_NONE} : get(b, global[i - 1], loc_at(d->src, d->at[i])));
     execute(b, s, &d->body, &unused);
     Scope *owner;
-    for (int i = 1; i < d->n_name; i++) {
-        Loc loc = loc_at(d->src, d->at[i]);
-        Value v = scope_find(s, d->name[i], &owner)->value;
-        int node = node_of(b, v, loc);
-        const Node *n = &g->stage[stage].node[node];
-        bool unchanged = n->op == OP_get && n->num[0] == global[i - 1];
-        if (!unchanged) set(b, stage, node, global[i - 1], loc);
-    }
-    return settle(b, d->name[0], first_stage, first_param, l);
+    for (int i = 1; i < d->n_name; i++)
+        carry_on(b, scope_find(s, d->name[i], &owner)->value, d->name[i], &global[i - 1], loc_at(d->src, d->at[i]));
+    for (int i = 0; i < g->stage[stage].n_state; i++) // of the same round
+        if (g->stage[stage].state[i].source) g->stage[stage].state[i].source[0] += (int) (at - l);
+    return settle(b, d->name[0], first_stage, first_param, at);
 }
 
 static void add_run(Build *b, int stage, int64_t first) {
@@ -191,6 +239,56 @@ static void add_run(Build *b, int stage, int64_t first) {
     else *PUSH(b->a, g->run, g->n_run, g->cap_run) = (Run){stage, (int) first, 1};
 }
 
+// A layer that reads the state of another must declare what that one does.
+static void shared_states(Build *b, Loc loc) {
+    const Graph *g = b->g;
+    for (int r = 0; r < g->n_run; r++)
+        for (int i = 0; i < g->stage[g->run[r].stage].n_state; i++) {
+            const State *st = &g->stage[g->run[r].stage].state[i], *own = NULL;
+            for (int l = g->run[r].first; st->source && l < g->run[r].first + g->run[r].count; l++) {
+                for (int q = 0; q < g->n_run; q++) {
+                    const Stage *at = &g->stage[g->run[q].stage];
+                    bool here = at->layered && st->source[l] >= g->run[q].first && st->source[l] < g->run[q].first + g->run[q].count;
+                    for (int j = 0; j < at->n_state && here; j++)
+                        if (str_eq(at->state[j].name, st->name) && !at->state[j].source) own = &at->state[j];
+                }
+                State same = *st;
+                same.source = NULL;
+                if (!own || !same_state(own, &same))
+                    fail_at(loc, "layer %d reads the state '%.*s' of layer %d, which %s", l, FMT(st->name), st->source[l],
+                        own ? "declares it otherwise (shapes and sees: must agree)" : "has none of its own");
+            }
+        }
+}
+
+// The globals of what a layer carries: those it had when it ran before, so that its kinds stay the same.
+static int *carried_globals(Build *b, const Stmt *d, int *first_stage) {
+    for (int i = 0; i < b->n_ran; i++)
+        if (b->ran[i].layer == d) {
+            *first_stage = b->ran[i].first_stage;
+            return b->ran[i].global;
+        }
+    if (b->n_ran == COUNT(b->ran)) fail_at(loc_at(d->src, d->pos), "more than %d layers are described", COUNT(b->ran));
+    int *global = NEWN(b->a, int, d->n_name);
+    for (int i = 0; i < d->n_name; i++) global[i] = -1;
+    b->ran[b->n_ran].layer = d;
+    b->ran[b->n_ran].global = global;
+    b->ran[b->n_ran++].first_stage = *first_stage = b->g->n_stage;
+    return global;
+}
+
+// The first value of a carried one goes to its global, unless it is there already.
+static void carry_in(Build *b, Value v, Str name, int *global, Loc loc) {
+    Graph *g = b->g;
+    int node = node_of(b, v, loc);
+    const Node *n = &g->stage[b->stage].node[node];
+    const Global *old = *global >= 0 ? &g->global[*global] : NULL;
+    if (old && n->op == OP_get && n->num[0] == *global) return;
+    bool same = old && old->shape.n == n->shape.n && memcmp(old->shape.d, n->shape.d, sizeof n->shape.d[0] * (size_t) n->shape.n) == 0;
+    if (!same) *global = global_of(b, name, n);
+    set(b, b->stage, node, *global, loc);
+}
+
 void run_layers(Build *b, Scope *model, const Stmt *st) {
     Scope *owner;
     Loc loc = loc_at(st->src, st->pos);
@@ -198,30 +296,28 @@ void run_layers(Build *b, Scope *model, const Stmt *st) {
     if (!layer || !layer->decl || layer->decl->kind != S_LAYER)
         fail_at(loc, "there is no layer '%.*s'", FMT(st->name[0]));
     const Stmt *d = layer->decl;
-    if (b->stage != 0) not_yet(loc, "layers that run more than once, or after other layers, are");
     if (st->expr->n != d->n_name - 1)
         fail_at(loc, "'%.*s' carries %d value%s; %d are given", FMT(d->name[0]), d->n_name - 1,
             d->n_name == 2 ? "" : "s", st->expr->n);
-    int *global = NEWN(b->a, int, st->expr->n), *node = NEWN(b->a, int, st->expr->n);
-    for (int i = 0; i < st->expr->n; i++) {
-        Value v = eval(b, model, st->expr->arg[i]);
-        if (v.kind == V_NONE) not_yet(LOC(st->expr->arg[i]), "carried values that start as none are");
-        node[i] = node_of(b, v, LOC(st->expr->arg[i]));
-        global[i] = global_of(b, d->name[i + 1], &b->g->stage[0].node[node[i]]);
-    }
+    int first_stage, *global = carried_globals(b, d, &first_stage);
+    if (b->stage > 0) b->g->stage[b->stage].name = str_fmt(b->a, "between_%d", b->stage);
+    Value *v = NEWN(b->a, Value, st->expr->n);
+    for (int i = 0; i < st->expr->n; i++) v[i] = eval(b, model, st->expr->arg[i]);
+    for (int i = 0; i < st->expr->n; i++)
+        if (v[i].kind != V_NONE) carry_in(b, v[i], d->name[i + 1], &global[i], LOC(st->expr->arg[i]));
+        else global[i] = -1;
     int64_t from = d->from ? eval_size(b, model, d->from, "the first layer") : 0,
-            to = eval_size(b, model, d->to, "the number of layers");
-    if (from != 0) not_yet(LOC(d->from), "layers that do not start at 0 are");
-    int first_stage = b->g->n_stage;
-    for (int64_t l = from; l < to; l++) {
-        int stage = one_layer(b, model, d, global, first_stage, l);
-        add_run(b, stage, l);
-    }
-    for (int i = 0; i < st->expr->n; i++) set(b, 0, node[i], global[i], LOC(st->expr->arg[i]));
+            to = eval_size(b, model, d->to, "the end of the layers"), at = b->g->n_layer;
+    if (from >= to) fail_at(loc, "layers %lld .. %lld are none", (long long) from, (long long) to);
+    if (at + to - from > MAX_LAYERS) fail_at(loc, "more than %d layers are run", MAX_LAYERS);
+    more_layers(b, to - from);
+    for (int64_t l = from; l < to; l++, at++) add_run(b, one_layer(b, model, d, global, first_stage, l, at), at);
+    shared_states(b, loc);
     b->stage = graph_stage(b->g, S("head"), false);
     add_run(b, b->stage, 0);
     for (int i = 0; i < st->expr->n; i++) // what was carried leaves with its last value
-        if (st->expr->arg[i]->kind == E_NAME) scope_bind(b, model, st->expr->arg[i]->name, get(b, global[i], loc));
+        if (st->expr->arg[i]->kind == E_NAME && v[i].kind != V_NONE)
+            scope_bind(b, model, st->expr->arg[i]->name, get(b, global[i], loc));
 }
 
 // ---- the whole ----
@@ -269,8 +365,10 @@ static void set_result(Build *b, Scope *model, const Stmt *d) {
             (long long) b->vocab);
     g->logits = graph_global(g, S("logits"), n->shape, n->type, n->rate);
     set(b, b->stage, node, g->logits, loc);
-    gets_first(b, &g->stage[b->stage]);
-    for (int i = 0; i < b->n_exported; i++) set(b, 0, b->exported[i].node, b->exported[i].global, loc);
+    for (int i = 0; i < b->n_exported; i++)
+        set(b, b->exported[i].stage, b->exported[i].node, b->exported[i].global, loc);
+    for (int i = 1; i < g->n_stage; i++)
+        if (!g->stage[i].layered) gets_first(b, &g->stage[i]);
 }
 
 void evaluate(Build *b) {
@@ -296,6 +394,9 @@ void evaluate(Build *b) {
     Value unused;
     execute(b, s, &model->body, &unused);
     set_result(b, s, model);
+    for (int i = 0; i < spec->n_lib; i++) // last, since they are about what the description itself does not read
+        for (int j = 0; j < spec->lib[i]->body.n; j++)
+            if (spec->lib[i]->body.stmt[j]->kind != S_DEF) reach(b, b->library, spec->lib[i]->body.stmt[j]);
     used_check(b);
     context_check(b);
 }
@@ -306,7 +407,6 @@ static void name_graph(Build *b) {
     g->gguf = b->gguf;
     g->arch = b->arch;
     g->name = name && name->v.kind == GGUF_STR ? name->v.s : S("");
-    g->n_layer = b->n_layer;
     g->n_vocab = b->vocab;
     g->n_ctx = b->context;
     g->n_embd = shape_size(g->global[0].shape);

@@ -8,20 +8,20 @@
 
 // ---- arguments ----
 
-static const Expr *named(const Expr *e, const char *label) {
+const Expr *named(const Expr *e, const char *label) {
     for (int i = 1; i < e->n; i++)
         if (str_is(e->label[i], label)) return e->arg[i];
     return NULL;
 }
 
 // Arguments without a name stand first.
-static int positional(const Expr *e) {
+int positional(const Expr *e) {
     int n = 0;
     while (n + 1 < e->n && !e->label[n + 1].n) n++;
     return n;
 }
 
-static Value value_arg(Build *b, Scope *s, const Expr *e, int i) {
+Value value_arg(Build *b, Scope *s, const Expr *e, int i) {
     Value v = scalar(b, s, eval(b, s, e->arg[i]));
     if (v.kind == V_ABSENT && b->in_or == 0) no_value(b, s, v);
     return v;
@@ -94,7 +94,9 @@ static Value clamp(Build *b, Scope *s, const Expr *e, Op op) {
 
 static Value reduce(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *axis = named(e, "axis");
-    if (axis) not_yet(LOC(axis), "sums along another axis than the last are");
+    if (axis && eval_size(b, s, axis, "the axis") != 0)
+        fail_at(LOC(axis), "sums are along the last axis, or, with axis: 0, along the first");
+    if (axis) op = OP_sum_first;
     return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .loc = LOC(e)));
 }
 
@@ -151,25 +153,6 @@ static Value windowed(Build *b, Scope *s, const Expr *e, Op op) {
     return FLAG(last ? l % n < n - 1 : l % n != 0);
 }
 
-static Value attention(Build *b, Scope *s, const Expr *e, Op op) {
-    static const char *const later[] = {"k", "v", "only", "alibi"};
-    for (int i = 0; i < COUNT(later); i++)
-        if (named(e, later[i]))
-            not_yet(LOC(named(e, later[i])), str_z(b->a, str_fmt(b->a, "attention's '%s:' is", later[i])));
-    const Expr *scale = named(e, "scale"), *cap = named(e, "softcap"), *sinks = named(e, "sinks");
-    if (!scale) fail_at(LOC(e), "attention has no default for scale:; the usual one is 1/sqrt(hd)");
-    NodeSpec spec = NODE(.op = op, .n_in = 2, .in = {node_arg(b, s, e, 1), node_arg(b, s, e, 2)}, .loc = LOC(e));
-    spec.real[0] = eval_num(b, s, scale, "the scale");
-    if (cap) spec.real[1] = eval_num(b, s, cap, "the cap");
-    if (!isfinite(spec.real[0]) || !(spec.real[1] >= 0))
-        fail_at(LOC(e), "scale %.9g, softcap %.9g: not numbers to compute with", spec.real[0], spec.real[1]);
-    if (sinks) {
-        Value v = eval(b, s, sinks);
-        spec.in[spec.n_in++] = node_of(b, v, LOC(sinks));
-    }
-    return make(b, spec);
-}
-
 static Value rope(Build *b, Scope *s, const Expr *e, Op op) {
     (void) op;
     return rope_value(b, s, e);
@@ -201,65 +184,6 @@ static Value state_kind(Build *b, Scope *s, const Expr *e, Op op) {
         FMT(e->arg[0]->name));
 }
 
-static Shape heads_shape(Build *b, Scope *s, const Expr *e) {
-    Shape shape = layout_shape(eval_layout(b, s, e), LOC(e));
-    if (shape.n != 2) fail_at(LOC(e), "what a cache holds is [kv heads, width]; this has %d axes", shape.n);
-    return shape;
-}
-
-StateDecl *state_bind(Build *b, Scope *s, const Stmt *d, int which) {
-    Loc loc = loc_at(d->src, d->at[which]);
-    const Expr *e = d->expr;
-    if (s->layer < 0) fail_at(loc, "a state stands in a layer, or in a def that a layer calls");
-    if (d->index) not_yet(LOC(d->index), "states shared between layers are");
-    if (e->kind != E_CALL || e->arg[0]->kind != E_NAME) fail_at(LOC(e), "a state is cache(..), tail(..) or cell(..)");
-    Str kind = e->arg[0]->name;
-    if (str_is(kind, "tail") || str_is(kind, "cell")) not_yet(LOC(e), "states other than caches are");
-    if (!str_is(kind, "cache")) fail_at(LOC(e), "a state is cache(..), tail(..) or cell(..)");
-    StateDecl *st = NEW(b->a, StateDecl);
-    *st = (StateDecl){.decl = d, .name = d->name[which], .loc = loc, .index = -1};
-    *PUSH(b->a, b->state, b->n_state, b->cap_state) = st;
-    const Expr *sees = named(e, "sees"), *hold[2] = {NULL, NULL};
-    for (int i = 1, n = 0; i < e->n; i++) {
-        if (str_is(e->label[i], "sees")) continue;
-        if (!e->label[i].n || n == 2)
-            not_yet(LOC(e->arg[i]), "caches that hold other than two named parts, k and v, are");
-        *(n == 0 ? &st->k_name : &st->v_name) = e->label[i];
-        hold[n++] = e->arg[i];
-    }
-    if (!hold[1]) not_yet(LOC(e), "caches that hold other than two named parts, k and v, are");
-    if (!sees) fail_at(LOC(e), "a cache has no default for sees:; it is past, window(n) or chunk(n)");
-    st->k = heads_shape(b, s, hold[0]);
-    st->v = heads_shape(b, s, hold[1]);
-    if (st->k.d[0] != st->v.d[0])
-        fail_at(LOC(e), "k has %lld heads and v %lld; they must agree", (long long) st->k.d[0], (long long) st->v.d[0]);
-    Value v = eval(b, s, sees);
-    if (v.kind != V_SEES) fail_at(LOC(sees), "sees: takes past, window(n) or chunk(n); this is %s", kind_show(v));
-    st->sees = v.sees;
-    st->n = (int64_t) v.num;
-    return st;
-}
-
-Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st) {
-    if (st->index >= 0) fail_at(LOC(e), "'%.*s' is put to twice for one row", FMT(st->name));
-    if (e->n != 3)
-        fail_at(LOC(e), "'%.*s' takes two values, %.*s and %.*s", FMT(st->name), FMT(st->k_name), FMT(st->v_name));
-    int k = 1, v = 2;
-    if (e->label[1].n || e->label[2].n) {
-        k = str_eq(e->label[1], st->k_name) ? 1 : 2;
-        v = 3 - k;
-        if (!str_eq(e->label[k], st->k_name) || (e->label[v].n && !str_eq(e->label[v], st->v_name)))
-            fail_at(LOC(e), "'%.*s' holds %.*s and %.*s", FMT(st->name), FMT(st->k_name), FMT(st->v_name));
-    }
-    int in[2] = {node_arg(b, s, e, k), node_arg(b, s, e, v)};
-    Stage *stage = &b->g->stage[b->stage];
-    st->index = stage->n_state;
-    *PUSH(b->a, stage->state, stage->n_state, stage->cap_state) = (State){st->name, st->k, st->v, st->sees, st->n};
-    NodeSpec spec = NODE(.op = OP_put, .n_in = 2, .in = {in[0], in[1]}, .name = st->name, .loc = LOC(e));
-    spec.state = st->index;
-    return make(b, spec);
-}
-
 // ---- the table ----
 
 static Value later(Build *b, Scope *s, const Expr *e, Op op) {
@@ -281,14 +205,15 @@ static const struct {
     {"mean", 1, 1, "", reduce, OP_mean}, {"softmax", 1, 1, "", reduce, OP_softmax},
     {"rms_norm", 2, 3, "", norm, OP_rms_norm}, {"layer_norm", 2, 3, "", norm, OP_layer_norm},
     {"l2_norm", 2, 2, "", norm, OP_l2_norm},
-    {"attention", 2, 2, " scale softcap sinks k v only alibi ", attention, OP_attention},
+    {"attention", 2, 2, " scale softcap sinks k v only alibi ", call_attention, OP_attention},
     {"window", 1, 1, "", window, N_OP}, {"chunk", 1, 1, "", window, N_OP}, {"windowed", 2, 2, " full ", windowed, N_OP},
     {"rope", 0, 0, NULL, rope, N_OP}, {"dim", 1, 1, "", dim, N_OP},
     {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP},
     {"cell", 0, 99, NULL, state_kind, N_OP},
-    {"top", 0, 99, NULL, later, N_OP}, {"mix", 0, 99, NULL, later, N_OP}, {"only", 0, 99, NULL, later, N_OP},
-    {"spread", 0, 99, NULL, later, N_OP}, {"join", 0, 99, NULL, later, N_OP}, {"conv", 0, 99, NULL, later, N_OP},
-    {"recur", 0, 99, NULL, later, N_OP}, {"pick", 0, 99, NULL, later, N_OP}, {"pool", 0, 99, NULL, later, N_OP},
+    {"top", 2, 2, "", call_top, OP_top}, {"only", 2, 2, "", call_only, OP_only}, {"mix", 2, 2, "", call_mix, OP_mix},
+    {"spread", 3, 3, "", call_spread, OP_spread}, {"join", 1, 99, "", call_join, OP_concat},
+    {"conv", 2, 2, "", call_conv, OP_conv}, {"pick", 2, 2, " top score ", call_pick, OP_pick},
+    {"recur", 1, 1, " decay key value read erase write at ", call_recur, OP_recur}, {"pool", 0, 99, NULL, later, N_OP},
     {"around", 0, 99, NULL, later, N_OP},
 };
 // clang-format on

@@ -20,7 +20,7 @@ static bool dumps(const CompileOptions *opt, const char *stage) { return opt->du
 
 static _Noreturn void dump_and_stop(Out *o) {
     fwrite(o->p, 1, o->n, stdout);
-    if (fflush(stdout)) fail("cannot write to standard output: %s", strerror(errno));
+    if (fflush(stdout) || ferror(stdout)) fail("cannot write to standard output: %s", strerror(errno));
     exit(0);
 }
 

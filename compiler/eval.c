@@ -17,7 +17,8 @@ _Noreturn void not_yet(Loc loc, const char *what) {
 
 const char *kind_show(Value v) {
     static const char *const kinds[] = {"absent", "a number", "a flag", "a text", "an array", "none", "a function",
-        "a rotation", "a shape", "what a cache sees", "a tensor", "a state", "an input", "a value", "a record"};
+        "a rotation", "a shape", "what a cache sees", "a tensor", "a state", "an input", "a value", "a column of a cache",
+        "a record"};
     return kinds[v.kind];
 }
 
@@ -110,6 +111,15 @@ _Noreturn void no_value(Build *b, Scope *s, Value v) {
     fail_at(v.loc, "'%.*s' is not declared, and the file has no key '%s'", FMT(v.text), str_show(b->a, v.key));
 }
 
+// Entry i of an array: a number, or a flag as 0 or 1.
+static bool entry_of(const GgufValue *a, uint64_t i, double *x) {
+    int64_t flag = 0;
+    if (a->elem != GGUF_BOOL) return gguf_real(a, i, x);
+    bool found = gguf_int(a, i, &flag);
+    *x = (double) flag;
+    return found;
+}
+
 // Array keys: one entry for each layer where NAME[l] is being evaluated, elsewhere all must be the same.
 static Value array_element(Build *b, Scope *s, Value v) {
     const GgufValue *a = v.array;
@@ -124,10 +134,10 @@ static Value array_element(Build *b, Scope *s, Value v) {
         if (a->n < (uint64_t) b->n_layer)
             fail_at(v.loc, "key '%s' has %llu entries; one for each of %lld layers was expected", key,
                 (unsigned long long) a->n, (long long) b->n_layer);
-        if (!gguf_real(a, (uint64_t) l, &x)) fail_at(v.loc, "key '%s', entry %lld is not a number", key, (long long) l);
+        if (!entry_of(a, (uint64_t) l, &x)) fail_at(v.loc, "key '%s', entry %lld is not a number", key, (long long) l);
     } else {
         for (uint64_t i = 0; i < a->n; i++) {
-            if (!gguf_real(a, i, &x))
+            if (!entry_of(a, i, &x))
                 fail_at(v.loc, "key '%s', entry %llu is not a number", key, (unsigned long long) i);
             if (i == 0) first = x;
             if (x != first)
@@ -215,15 +225,20 @@ static Value eval_name(Build *b, Scope *s, const Expr *e) {
     return key_value(b, e->name, LOC(e));
 }
 
-// Alternatives that are not needed still count as read.
-static void mark_keys(Build *b, Scope *s, const Expr *e) {
+// Alternatives that are not taken still count as read: keys, groups of keys, and optional tensors.
+static void mark_read(Build *b, Scope *s, const Expr *e) {
     Scope *owner;
+    Binding *bind = e->kind == E_NAME ? scope_find(s, e->name, &owner) : NULL;
     if (e->kind == E_STR && memchr(e->name.p, '.', e->name.n)) key_absolute(b, e->name, LOC(e));
-    if (e->kind == E_NAME && !scope_find(s, e->name, &owner)) {
-        int key = key_find(b, key_full(b, e->name));
-        if (key >= 0) b->key_used[key] = 1;
+    if (e->kind == E_NAME && !bind) {
+        Str key = key_full(b, e->name), group = str_fmt(b->a, "%.*s.", FMT(key));
+        for (int i = 0; i < b->gguf->n_key; i++)
+            if (str_eq(b->gguf->key[i].key, key) || str_starts(b->gguf->key[i].key, str_z(b->a, group)))
+                b->key_used[i] = 1;
     }
-    for (int i = 0; i < e->n; i++) mark_keys(b, s, e->arg[i]);
+    if (bind && bind->decl && bind->decl->kind == S_TENSOR && bind->decl->optional && bind->which >= 0)
+        binding_value(b, owner, bind, LOC(e)).tensor->used = true;
+    for (int i = 0; i < e->n; i++) mark_read(b, s, e->arg[i]);
 }
 
 static Value eval_or(Build *b, Scope *s, const Expr *e) {
@@ -240,7 +255,7 @@ static Value eval_or(Build *b, Scope *s, const Expr *e) {
         }
         b->reason = last ? e->comment : S("");
         b->chosen = span(e->src, e->arg[i]->pos, e->arg[i]->end);
-        for (int j = i + 1; j < e->n; j++) mark_keys(b, s, e->arg[j]);
+        for (int j = i + 1; j < e->n; j++) mark_read(b, s, e->arg[j]);
         return v;
     }
     return first;
@@ -346,7 +361,9 @@ static Value eval_unary(Build *b, Scope *s, const Expr *e) {
 static Value eval_cond(Build *b, Scope *s, const Expr *e) {
     Value c = eval(b, s, e->arg[0]);
     if (c.kind == V_ABSENT && b->in_or) return c;
-    return eval(b, s, e->arg[truth(b, s, c, LOC(e->arg[0])) ? 1 : 2]);
+    int taken = truth(b, s, c, LOC(e->arg[0])) ? 1 : 2;
+    mark_read(b, s, e->arg[3 - taken]);
+    return eval(b, s, e->arg[taken]);
 }
 
 static Value eval_match(Build *b, Scope *s, const Expr *e) {
@@ -375,12 +392,29 @@ static Value eval_record(Build *b, Scope *s, const Expr *e) {
     return (Value){.kind = V_LAYOUT, .layout = eval_layout(b, s, e)};
 }
 
+// KEY[i]: one entry of a key with an array.
+static Value array_entry(Build *b, Scope *s, const Expr *e, Value v) {
+    if (v.kind == V_ABSENT) return v;
+    int64_t i = eval_size(b, s, e->arg[1], "an index");
+    double x = 0;
+    if ((uint64_t) i >= v.array->n || !entry_of(v.array, (uint64_t) i, &x))
+        fail_at(LOC(e), "key '%s' has no number at %lld; it has %llu entries", str_show(b->a, v.key), (long long) i,
+            (unsigned long long) v.array->n);
+    Value r = v.array->elem == GGUF_BOOL ? FLAG(x != 0) : NUM(x);
+    r.key = v.key;
+    return r;
+}
+
 static Value eval_index(Build *b, Scope *s, const Expr *e) {
     const Expr *base = e->arg[0];
     Scope *owner;
     Binding *bind = base->kind == E_NAME ? scope_find(s, base->name, &owner) : NULL;
     bool by_layer = bind && bind->decl && bind->decl->by_layer;
-    if (!by_layer) return index_value(b, s, e, eval(b, s, base));
+    if (!by_layer) {
+        Value v = eval(b, s, base);
+        if (e->kind == E_INDEX && (v.kind == V_ARRAY || v.kind == V_ABSENT)) return array_entry(b, s, e, v);
+        return index_value(b, s, e, v);
+    }
     if (e->kind == E_SLICE)
         fail_at(LOC(e), "'%.*s' is one value for each layer; it is asked for one at a time", FMT(base->name));
     return binding_at(b, owner, bind, eval_size(b, s, e->arg[1], "the layer"), LOC(e));
@@ -395,6 +429,14 @@ static Value eval_call(Build *b, Scope *s, const Expr *e) {
         Value v = eval(b, s, &state);
         if (v.kind != V_STATE) fail_at(LOC(f), "'%.*s' is %s; only a state is put to", FMT(state.name), kind_show(v));
         return state_put(b, s, e, v.state);
+    }
+    if (f->kind == E_INDEX) { // T[ids](x): of a stack, the products that were chosen
+        Value t = eval(b, s, f->arg[0]);
+        if (t.kind == V_TENSOR && t.tensor->stack) {
+            if (e->n != 2 || e->label[1].n) fail_at(LOC(e), "a product takes one value");
+            Value ids = eval(b, s, f->arg[1]), x = eval(b, s, e->arg[1]);
+            return call_stack(b, t.tensor, &ids, x, LOC(e));
+        }
     }
     return call_value(b, s, e, eval(b, s, f));
 }

@@ -6,7 +6,10 @@
 //   keys.c    the file's keys: reading, expecting, ignoring, and that none is left over
 //   bind.c    the file's tensors: sources, shapes, biases, and that none is left over
 //   ropes.c   rotation profiles
-//   ops.c     run-time values: built-ins, products, views
+//   ops.c     run-time values: products, parts, views
+//   builtins.c  the functions that every description may call
+//   choose.c  choice: top, reading by ids, experts; and what rearranges values
+//   states.c  what outlives a row: caches and attention, tails, cells
 //   build.c   stages, layers and their kinds, the graph
 #ifndef EVAL_H
 #define EVAL_H
@@ -55,6 +58,7 @@ typedef enum {
     V_STATE,
     V_INPUT,  // an input that this program does not have
     V_NODE,   // a run-time value
+    V_COLUMN, // a column of a cache, or a range of it
     V_RECORD, // run-time values by name, not behind each other in memory
 } ValueKind;
 
@@ -75,8 +79,11 @@ struct Value {
         StateDecl *state;
         struct {
             int node, stage;
-            const Axis *record;
-        } at; // NODE: the parts of its last axis, or NULL
+            const Axis *record;     // the parts of its last axis, or NULL
+            const StateDecl *state; // of a handle
+            int column;             // COLUMN: which, and its range; node: the handle
+            int64_t from, width;
+        } at; // NODE, COLUMN
         struct {
             int n;
             const Str *name;
@@ -111,28 +118,36 @@ struct Function {
     Scope *scope; // where it was defined: what its body sees
 };
 
-// A declared tensor, bound to the file.
+// A declared tensor, bound to the file. A `.scale` of one number for each product belongs to it, wherever the file has one.
 enum { MAX_SOURCE = 16 };
 struct Tensor {
     const Stmt *decl;
     Loc loc;
     Str name; // as in the file, without prefix
     bool present, used;
-    Layout in, out; // data: `out` alone
+    int64_t stack;  // products of a stack T[n]; 0: one product, or data
+    Layout in, out; // of one product; data: `out` alone
     int n_source;   // 1, or one for each part of the record `out`
     struct {
         Str name;
-        int tensor, bias;
-    } source[MAX_SOURCE]; // indices into the file's tensors; bias: or -1
+        int tensor, bias, scale; // indices into the file's tensors; bias, scale: or -1
+        int *each;               // where the file has one tensor for each product of the stack: [stack]; else NULL
+    } source[MAX_SOURCE];
 };
 struct StateDecl {
     const Stmt *decl;
-    Str name, k_name, v_name;
-    Shape k, v;
+    Str name;
+    StateKind kind;
+    int n_column; // of a cache: 1, or k and v
+    struct {
+        Str name;
+        Layout layout;
+    } column[2];  // tail: one, what it holds; cell: one, [heads, K, V]
     Sees sees;
-    int64_t n;
+    int64_t n;      // of the window, chunk, surroundings; values of a tail
+    int64_t source; // the layer whose state it is; -1: this one's own
     Loc loc;
-    int index; // in the stage, -1 until written
+    int index; // in the stage, -1 until written (or, of another layer, read)
 };
 struct RopeValue {
     Rope rope;
@@ -163,9 +178,14 @@ typedef struct {
     StateDecl **state;
     int n_state, cap_state;
     struct {
-        int node, global;
-    } exported[64]; // values of the first stage that others read
+        int stage, node, global;
+    } exported[64]; // values of the model block that later stages read
     int n_exported;
+    struct {
+        const Stmt *layer;
+        int first_stage, *global; // of what it carries; -1: still none
+    } ran[16];
+    int n_ran;
     int depth, in_or; // calls in calls; alternatives that may be absent
     long steps;
     const Stmt *deciding; // the size, real or flag being evaluated
@@ -215,6 +235,7 @@ void tensors_check(Build *b);
 void used_check(Build *b);
 int weight_of(Build *b, const Tensor *t, int source, bool product);
 int bias_of(Build *b, const Tensor *t, int source);
+int scale_of(Build *b, const Tensor *t, int source);
 
 // ropes.c
 Value rope_value(Build *b, Scope *s, const Expr *call);
@@ -234,11 +255,35 @@ Value index_value(Build *b, Scope *s, const Expr *e, Value base);
 Value view_as(Build *b, Value v, Layout l, Loc loc);
 Value record_value(Build *b, const Expr *e, Value *part);
 void name_value(Build *b, Value v, Str name);
+Value to_node(Build *b, Value v, Loc loc); // as node_of, with what is known of its parts
+const Node *node_at(const Build *b, Value v);
+Value reshaped(Build *b, Value v, Shape shape, Loc loc);
+const Axis *last_record(Layout l);
+// choose.c
+Value call_stack(Build *b, Tensor *t, const Value *ids, Value x, Loc loc); // T(x), or T[ids](x)
+Value gather(Build *b, Value x, Value ids, Loc loc);
+Value ids_of(Build *b, Value v, Loc loc);
+Value call_top(Build *b, Scope *s, const Expr *e, Op op);
+Value call_only(Build *b, Scope *s, const Expr *e, Op op);
+Value call_mix(Build *b, Scope *s, const Expr *e, Op op);
+Value call_spread(Build *b, Scope *s, const Expr *e, Op op);
+Value call_join(Build *b, Scope *s, const Expr *e, Op op);
+// states.c
+StateDecl *state_bind(Build *b, Scope *s, const Stmt *decl, int which);
+Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st);
+Value state_handle(Build *b, StateDecl *st, Loc loc); // of a cache that another layer writes
+Value state_column(Build *b, Value handle, Str column, Loc loc);
+Value column_part(Build *b, Value column, Str part, Loc loc);
+Value call_attention(Build *b, Scope *s, const Expr *e, Op op);
+Value call_recur(Build *b, Scope *s, const Expr *e, Op op);
+Value call_conv(Build *b, Scope *s, const Expr *e, Op op);
+Value call_pick(Build *b, Scope *s, const Expr *e, Op op);
 // builtins.c
 bool is_builtin(Str name);
 Value call_builtin(Build *b, Scope *s, const Expr *e, Str name);
-StateDecl *state_bind(Build *b, Scope *s, const Stmt *decl, int which);
-Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st);
+const Expr *named(const Expr *e, const char *label); // the argument of that name, or NULL
+int positional(const Expr *e);                       // arguments without a name: they stand first
+Value value_arg(Build *b, Scope *s, const Expr *e, int i);
 
 // build.c
 int import_node(Build *b, int stage, int node, Loc loc);

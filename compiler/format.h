@@ -13,7 +13,7 @@ typedef struct {
     void (*dequant)(const uint8_t *row, float *y, int64_t n);
     // The packed layout: panels of 16 rows (outputs), bytes in the order kernels read them. NULL: none, kernels read
     // the file's own rows. k is a multiple of the block.
-    size_t (*panel_bytes)(int64_t k);                                       // bytes of a panel of rows k elements long
+    size_t (*panel_bytes)(int64_t k);                                      // bytes of a panel of rows k elements long
     void (*pack)(const uint8_t *const row[16], int64_t k, uint8_t *panel); // row[i] == NULL: a row of zeros
     void (*unpack)(const uint8_t *panel, int64_t k, int lane, float *y);   // row `lane` of a panel: equals dequant
 } Format;

@@ -20,6 +20,7 @@ typedef struct {
     int *level;      // the moment a value exists: counts heavy kernels before it
     int sections;    // of the product's outputs
     int64_t width;   // of a section
+    int64_t parts;   // equal parts of a row, each of that many sections: a product of a stack gives each
 } Fuse;
 
 static bool is_view(const Node *n) { return op_info[n->op].class == CLASS_VIEW; }
@@ -32,45 +33,54 @@ static int new_kernel(Fuse *f, Str name, int heavy) {
 
 // ---- rule 1 and 2 ----
 
+static bool is_product(const Node *n) { return n->op == OP_matmul || n->op == OP_experts || n->op == OP_each; }
+
 // A member's value as a whole section: the product itself, an epilogue value, or an aligned slice of the product.
 static bool member_section(const Fuse *f, int node) {
     int64_t from;
-    int base = behind_views(f->s, node, &from);
-    if (!f->member[base] || from < 0 || shape_size(f->s->node[node].shape) != f->width) return false;
-    return f->s->node[base].op != OP_matmul || from % f->width == 0;
+    int base;
+    if (!behind_views_by(f->s, node, f->parts, &base, &from)) return false;
+    if (!f->member[base] || shape_size(f->s->node[node].shape) != f->width * f->parts) return false;
+    return !is_product(&f->s->node[base]) || from % f->width == 0;
 }
 
-// May `node` join? Every operand is a section of the kernel, or a whole row of the same width or a number that exists before.
+// A value from outside, for output n of part e: one number for all, one for each part, a row of outputs for all parts, or for each.
+static const char *cannot_read(const Fuse *f, int heavy, int node) {
+    int64_t from, size = shape_size(f->s->node[node].shape);
+    int base = behind_views(f->s, node, &from);
+    const Node *root = &f->s->node[base];
+    bool all = size == f->width * f->parts, fits_last = shape_last(f->s->node[node].shape) == f->width;
+    if (root->rate == RATE_CONST) return size == 1 || all || (size == f->width && (f->parts == 1 || fits_last)) ? NULL : "a weight is broadcast along heads";
+    bool each_part = f->parts > 1 && size == f->parts && shape_last(f->s->node[node].shape) == 1;
+    if (!(all || each_part) || from != 0 || shape_size(root->shape) != size) return "an operand has another width";
+    if (root->type != F32) return "an operand is an id";
+    bool later = base > heavy || f->level[base] > f->level[heavy];
+    return root->op != OP_get && op_info[root->op].class == CLASS_SOURCE ? "an operand is no number" : !is_source(root) && later ? "an operand is computed later" : NULL;
+}
+
+// May `node` join? Every operand is a section of the kernel, or something that exists before.
 static const char *cannot_join(const Fuse *f, int heavy, int node) {
     const Node *n = &f->s->node[node];
     if (op_info[n->op].class != CLASS_MAP) return "it is not elementwise";
-    if (shape_size(n->shape) != f->width) return "its width differs";
+    if (shape_size(n->shape) != f->width * f->parts) return "its width differs";
     for (int i = 0; i < n->n_in; i++) {
-        int64_t from;
-        int base = behind_views(f->s, n->in[i], &from);
-        const Node *in = &f->s->node[n->in[i]], *root = &f->s->node[base];
-        if (f->member[base]) {
-            if (!member_section(f, n->in[i])) return "it takes a part of the product that is no equal section";
-        } else if (root->rate == RATE_CONST) {
-            int64_t size = shape_size(in->shape);
-            if (size != 1 && size != f->width) return "a weight is broadcast along heads";
-        } else {
-            if (shape_size(in->shape) != f->width || from != 0 || shape_size(root->shape) != f->width) return "an operand has another width";
-            bool later = base > heavy || f->level[base] > f->level[f->s->node[heavy].in[0]];
-            if (!is_source(root) && later) return "an operand is computed later";
-        }
+        bool inside = f->member[view_of(f->s, n->in[i]).base];
+        if (inside && !member_section(f, n->in[i])) return "it takes a part of the product that is no equal section";
+        const char *no = inside ? NULL : cannot_read(f, heavy, n->in[i]);
+        if (no) return no;
     }
     return NULL;
 }
 
-// The sections that all slices of a product cut it into, or 1.
-static int sections_of(const Stage *s, int heavy) {
-    int64_t out = shape_size(s->node[heavy].shape), width = 0, from;
+// The sections that all slices of a product cut each of its parts into, or 1.
+static int sections_of(const Stage *s, int heavy, int64_t parts) {
+    int64_t out = shape_size(s->node[heavy].shape) / parts, width = 0, from;
+    int base;
     for (int i = heavy + 1; i < s->n_node; i++) {
         const Node *n = &s->node[i];
-        if (n->op != OP_slice || behind_views(s, i, &from) != heavy) continue;
-        int64_t size = shape_size(n->shape);
-        if (from < 0 || (width && size != width) || out % size || from % size) return 1;
+        if (n->op != OP_slice || view_of(s, i).base != heavy) continue;
+        int64_t size = shape_size(n->shape) / parts;
+        if (!behind_views_by(s, i, parts, &base, &from) || (width && size != width) || out % size || from % size) return 1;
         width = size;
     }
     return width ? (int) (out / width) : 1;
@@ -107,8 +117,9 @@ static void grow_epilogue(Fuse *f, int heavy, const PassOptions *opt) {
     Stage *s = f->s;
     memset(f->member, 0, sizeof *f->member * (size_t) s->n_node);
     f->member[heavy] = true;
-    f->sections = sections_of(s, heavy);
-    f->width = shape_size(s->node[heavy].shape) / f->sections;
+    f->parts = s->node[heavy].op == OP_matmul ? 1 : s->node[heavy].shape.d[0];
+    f->sections = sections_of(s, heavy, f->parts);
+    f->width = shape_size(s->node[heavy].shape) / f->sections / f->parts;
     const char *why = opt->no_fuse ? "fusion is off" : NULL;
     const char *first_no = NULL; // why the first reader of the product stays outside
     for (int i = heavy + 1; i < s->n_node && !why; i++) {
@@ -138,7 +149,7 @@ static void grow_epilogue(Fuse *f, int heavy, const PassOptions *opt) {
 
 static Str heavy_name(Fuse *f, int heavy) {
     const Node *n = &f->s->node[heavy];
-    Str what = n->weight >= 0 ? f->s->weight[n->weight].name : S("attention");
+    Str what = n->weight >= 0 ? f->s->weight[n->weight].name : str(op_info[n->op].name);
     Out o = out_new(f->g->arena);
     out(&o, "%.*s_", FMT(f->s->name));
     for (size_t i = 0; i < what.n; i++) // "attn_q+attn_k+attn_v" -> "attn_q_attn_k_attn_v"
@@ -209,7 +220,7 @@ void fuse(Graph *g, Report *r, const PassOptions *opt) {
             if (n->kernel < 0) f.level[i] = level_of(&f, i);
             if (op_info[n->op].class != CLASS_HEAVY) continue;
             int done = f.level[i] + 1;
-            if (n->op == OP_matmul) grow_epilogue(&f, i, opt);
+            if (is_product(n)) grow_epilogue(&f, i, opt);
             else memset(f.member, 0, sizeof *f.member * (size_t) s->n_node), f.member[i] = true;
             int k = new_kernel(&f, heavy_name(&f, i), i);
             for (int j = 0; j < s->n_node; j++)

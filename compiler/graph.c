@@ -1,6 +1,6 @@
 // Graphs: the operator table, making nodes, their shapes, and the laws that hold between passes.
 // In: what build.c and the passes ask for. Out: nodes whose shape, type and rate follow from their operands, nothing else.
-#include "graph.h"
+#include "shape.h"
 
 #include <string.h>
 
@@ -35,26 +35,12 @@ const char *shape_show(Arena *a, Shape s) {
     return str_z(a, out_text(&o));
 }
 
-static bool shape_eq(Shape a, Shape b) {
-    return a.n == b.n && memcmp(a.d, b.d, sizeof a.d[0] * (size_t) a.n) == 0;
-}
-
-// ---- shapes ----
-
-// Both shapes aligned at the inner end; a missing axis or one of 1 stretches. false: they do not fit.
-static bool broadcast(Shape a, Shape b, Shape *out) {
-    Shape r = {.n = a.n > b.n ? a.n : b.n};
-    for (int i = 1; i <= r.n; i++) {
-        int64_t x = i <= a.n ? a.d[a.n - i] : 1, y = i <= b.n ? b.d[b.n - i] : 1;
-        if (x != y && x != 1 && y != 1) return false;
-        r.d[r.n - i] = x > y ? x : y;
-    }
-    *out = r;
-    return true;
-}
-
-static Rate rate_of(const Stage *s, NodeSpec spec) {
-    bool row = false, wanted = false;
+// Values that are computed have one for each row, even when they are the same in all.
+static Rate rate_of(const Graph *g, const Stage *s, NodeSpec spec) {
+    OpClass class = op_info[spec.op].class;
+    bool row = spec.op == OP_token || spec.op == OP_position, wanted = spec.op == OP_take || spec.op == OP_pool;
+    if (spec.op == OP_get) return g->global[spec.num[0]].rate;
+    if (wanted) return RATE_OUT;
     for (int i = 0; i < spec.n_in; i++) {
         const Node *in = &s->node[spec.in[i]];
         if (in->type == HANDLE) continue; // a cache serves rows of any rate
@@ -62,100 +48,54 @@ static Rate rate_of(const Stage *s, NodeSpec spec) {
         wanted |= in->rate == RATE_OUT;
     }
     if (row && wanted) fail_at(spec.loc, "internal: %s mixes all rows with wanted rows", op_info[spec.op].name);
-    return wanted ? RATE_OUT : row ? RATE_ROW : RATE_CONST;
+    return wanted ? RATE_OUT : row || (class != CLASS_SOURCE && class != CLASS_VIEW) ? RATE_ROW : RATE_CONST;
 }
 
-static void shape_error(Graph *g, NodeSpec spec, const char *what, Shape found, Shape expected) {
-    fail_at(spec.loc, "%s: %s is %s, but %s is needed here", op_info[spec.op].name, what, shape_show(g->arena, found),
-            shape_show(g->arena, expected));
+// What an operand may be: a state's handle, ids, 8-bit values or numbers.
+static void check_operand(const Stage *s, NodeSpec spec, int i) {
+    const OpInfo *info = &op_info[spec.op];
+    DType t = s->node[spec.in[i]].type;
+    bool handle = (spec.op == OP_attention || spec.op == OP_pick) && i == 1;
+    if ((t == HANDLE) != handle)
+        fail_at(spec.loc, "%s: operand %d is %s", info->name, i + 1, t == HANDLE ? "a state, not a value" : "not a state");
+    if (t == Q8 && !(op_has_weight(spec.op) && i == 0)) fail_at(spec.loc, "%s: operand %d is not a state", info->name, i + 1);
+    bool ids = spec.op == OP_embed || spec.op == OP_angles || ((spec.op == OP_gather || spec.op == OP_only || spec.op == OP_experts) && i == 1);
+    bool either = info->class == CLASS_MAP || info->class == CLASS_VIEW || spec.op == OP_take || spec.op == OP_copy || spec.op == OP_set ||
+                  spec.op == OP_concat || spec.op == OP_spread || (spec.op == OP_attention && i > 1);
+    if (!either && ids != (t == I32))
+        fail_at(spec.loc, spec.op == OP_embed ? "a table is read by an id, not by a number" : "%s: operand %d is %s", info->name, i + 1,
+                ids ? "a number, not an id" : "an id, not a number");
 }
 
-// The shape of a ROW, VIEW or HEAVY operator from its operands; the caller has checked their number.
-static Shape shape_of(Graph *g, const Stage *s, NodeSpec spec) {
-    const Node *a = spec.n_in > 0 ? &s->node[spec.in[0]] : NULL;
-    const Node *b = spec.n_in > 1 ? &s->node[spec.in[1]] : NULL;
-    const Weight *w = spec.weight >= 0 ? &s->weight[spec.weight] : NULL;
-    const State *st = spec.state >= 0 ? &s->state[spec.state] : NULL;
-    Shape r = a ? a->shape : (Shape){0};
+static DType type_of(const Graph *g, const Stage *s, NodeSpec spec) {
     switch (spec.op) {
-    case OP_get: return g->global[spec.num[0]].shape;
-    case OP_token: case OP_position: case OP_const: case OP_param: return (Shape){0};
-    case OP_weight: return w->shape;
-    case OP_reshape:
-        if (shape_size(spec.shape) != shape_size(r)) shape_error(g, spec, "the value", r, spec.shape);
-        return spec.shape;
-    case OP_slice: {
-        int64_t axis = spec.num[0], from = spec.num[1];
-        if (axis < 0 || axis >= r.n || spec.shape.n != r.n || from < 0 || from + spec.shape.d[axis] > r.d[axis])
-            shape_error(g, spec, "the value", r, spec.shape);
-        return spec.shape;
-    }
-    case OP_concat:
-        for (int i = 1; i < spec.n_in; i++) {
-            Shape p = s->node[spec.in[i]].shape, q = r;
-            if (p.n && q.n) q.d[q.n - 1] = shape_last(p);
-            if (!r.n || !shape_eq(p, q)) shape_error(g, spec, "an operand", p, r);
-            r.d[r.n - 1] += shape_last(p);
-        }
-        return r;
-    case OP_rms_norm: case OP_layer_norm:
-        for (int i = 1; i < spec.n_in; i++) {
-            Shape p = s->node[spec.in[i]].shape, q;
-            if (!broadcast(r, p, &q) || !shape_eq(q, r)) shape_error(g, spec, "the weight", p, r);
-        }
-        return r;
-    case OP_sum: case OP_mean: case OP_rmax:
-        if (r.n) r.d[r.n - 1] = 1;
-        return r;
-    case OP_angles: return (Shape){.n = 2, .d = {g->rope[spec.num[0]].dims / 2, 2}};
-    case OP_rope: {
-        Shape want = {.n = 2, .d = {spec.num[0] / 2, 2}};
-        if (!shape_eq(b->shape, want)) shape_error(g, spec, "the table of angles", b->shape, want);
-        if (spec.num[0] > shape_last(r) || spec.num[0] < 2 || spec.num[0] % 2)
-            fail_at(spec.loc, "rope turns %lld dims of an axis of %lld; it must be an even number of at most that", (long long) spec.num[0],
-                    (long long) shape_last(r));
-        return r;
-    }
-    case OP_embed: {
-        if (a->type != I32) fail_at(spec.loc, "a table is read by an id, not by a number");
-        Shape flat = {.n = 1, .d = {w->in}};
-        if (spec.shape.n && shape_size(spec.shape) != w->in) shape_error(g, spec, "a row of the table", flat, spec.shape);
-        return spec.shape.n ? spec.shape : flat;
-    }
-    case OP_matmul: {
-        Shape flat = {.n = 1, .d = {w->out}}, in = {.n = 1, .d = {w->in}};
-        if (shape_size(r) != w->in) shape_error(g, spec, "the input", r, in);
-        if (spec.shape.n && shape_size(spec.shape) != w->out) shape_error(g, spec, "the result", flat, spec.shape);
-        return spec.shape.n ? spec.shape : flat;
-    }
-    case OP_put:
-        if (!shape_eq(r, st->k)) shape_error(g, spec, "k", r, st->k);
-        if (!shape_eq(b->shape, st->v)) shape_error(g, spec, "v", b->shape, st->v);
-        return (Shape){0};
-    case OP_attention: {
-        const State *c = &s->state[b->state];
-        if (b->type != HANDLE) fail_at(spec.loc, "attention reads a cache: its second operand must be what put gives");
-        if (r.n != 2 || r.d[1] != c->k.d[1]) shape_error(g, spec, "q", r, (Shape){.n = 2, .d = {r.d[0], c->k.d[1]}});
-        if (r.d[0] % c->k.d[0])
-            fail_at(spec.loc, "attention: %lld heads cannot share %lld key/value heads evenly", (long long) r.d[0], (long long) c->k.d[0]);
-        return (Shape){.n = 2, .d = {r.d[0], c->v.d[1]}};
-    }
-    case OP_set:
-        if (!shape_eq(r, g->global[spec.num[0]].shape)) shape_error(g, spec, "the value", r, g->global[spec.num[0]].shape);
-        return r;
-    default: return r; // softmax, l2_norm, take, q8
+    case OP_get: return g->global[spec.num[0]].type;
+    case OP_token: case OP_position: case OP_top: case OP_id: case OP_pick: return I32;
+    case OP_put: case OP_cache: return HANDLE;
+    case OP_q8: return Q8;
+    case OP_reshape: case OP_slice: case OP_take: case OP_copy: case OP_set: case OP_concat: case OP_spread: return s->node[spec.in[0]].type;
+    default: return F32;
     }
 }
 
-static Shape map_shape(Graph *g, const Stage *s, NodeSpec spec) {
-    Shape r = s->node[spec.in[0]].shape;
-    for (int i = 1; i < spec.n_in; i++) {
-        Shape p = s->node[spec.in[i]].shape;
-        if (!broadcast(r, p, &r))
-            fail_at(spec.loc, "%s: shapes %s and %s do not fit: axes must agree, be 1 or be missing on the outside", op_info[spec.op].name,
-                    shape_show(g->arena, s->node[spec.in[0]].shape), shape_show(g->arena, p));
+bool op_has_weight(Op op) { return op == OP_weight || op == OP_embed || op == OP_matmul || op == OP_experts || op == OP_each; }
+
+bool op_has_state(Op op) {
+    return op == OP_put || op == OP_cache || op == OP_attention || op == OP_pick || op == OP_shift || op == OP_recur;
+}
+
+bool op_keeps(Op op) { return op == OP_put || op == OP_shift || op == OP_recur; }
+
+bool graph_whole(const Graph *g) {
+    bool whole = false;
+    for (int i = 0; i < g->n_stage; i++) {
+        for (int j = 0; j < g->stage[i].n_state; j++) {
+            const State *st = &g->stage[i].state[j];
+            whole |= st->kind == STATE_CACHE && (st->sees == SEES_ALL || st->sees == SEES_AROUND);
+        }
+        for (int j = 0; j < g->stage[i].n_node; j++) whole |= g->stage[i].node[j].op == OP_pool;
     }
-    return r;
+    return whole;
 }
 
 int node_new(Graph *g, int stage, NodeSpec spec) {
@@ -163,29 +103,16 @@ int node_new(Graph *g, int stage, NodeSpec spec) {
     const OpInfo *info = &op_info[spec.op];
     if (spec.n_in < info->min_in || spec.n_in > info->max_in)
         fail_at(spec.loc, "%s takes %d to %d operands, not %d", info->name, info->min_in, info->max_in, spec.n_in);
-    for (int i = 0; i < spec.n_in; i++) {
-        DType t = s->node[spec.in[i]].type;
-        bool handle = spec.op == OP_attention && i == 1, quantised = spec.op == OP_matmul;
-        if ((t == HANDLE) != handle || (t == Q8 && !quantised))
-            fail_at(spec.loc, "%s: operand %d is %s", info->name, i + 1, t == HANDLE ? "a state, not a value" : "not a state");
-    }
+    for (int i = 0; i < spec.n_in; i++) check_operand(s, spec, i);
     Node n = {.op = spec.op, .n_in = spec.n_in, .weight = spec.weight, .state = spec.state, .kernel = -1, .name = spec.name, .loc = spec.loc};
     memcpy(n.in, spec.in, sizeof n.in);
     memcpy(n.real, spec.real, sizeof n.real);
     memcpy(n.num, spec.num, sizeof n.num);
-    n.shape = info->class == CLASS_MAP ? map_shape(g, s, spec) : shape_of(g, s, spec);
-    n.type = F32;
-    n.rate = rate_of(s, spec);
-    switch (spec.op) {
-    case OP_get: n.type = g->global[spec.num[0]].type, n.rate = g->global[spec.num[0]].rate; break;
-    case OP_token: case OP_position: n.type = I32, n.rate = RATE_ROW; break;
-    case OP_put: n.type = HANDLE; break;
-    case OP_q8: n.type = Q8; break;
-    case OP_take: n.rate = RATE_OUT; break;
-    case OP_matmul: s->weight[spec.weight].product = true; break;
-    default: break;
-    }
-    if (spec.op == OP_attention) n.state = s->node[spec.in[1]].state;
+    n.shape = node_shape(g, s, spec);
+    n.type = type_of(g, s, spec);
+    n.rate = rate_of(g, s, spec);
+    if (op_has_weight(spec.op) && spec.op != OP_weight && spec.op != OP_embed) s->weight[spec.weight].product = true;
+    if (spec.op == OP_attention || spec.op == OP_pick) n.state = s->node[spec.in[1]].state;
     *PUSH(g->arena, s->node, s->n_node, s->cap_node) = n;
     return s->n_node - 1;
 }
@@ -203,10 +130,9 @@ static void check_node(const Graph *g, const Stage *s, int i, bool fused) {
     if (n->n_in < info->min_in || n->n_in > info->max_in) broken(g, s, i, "number of operands");
     for (int j = 0; j < n->n_in; j++)
         if (n->in[j] < 0 || n->in[j] >= i) broken(g, s, i, "an operand is not before its use");
-    bool wants_weight = n->op == OP_weight || n->op == OP_embed || n->op == OP_matmul;
-    if (wants_weight != (n->weight >= 0) && n->op != OP_angles) broken(g, s, i, "weight");
+    if (op_has_weight(n->op) != (n->weight >= 0) && n->op != OP_angles) broken(g, s, i, "weight");
     if (n->weight >= s->n_weight) broken(g, s, i, "no such weight");
-    if ((n->op == OP_put || n->op == OP_attention) != (n->state >= 0) || n->state >= s->n_state) broken(g, s, i, "state");
+    if (op_has_state(n->op) != (n->state >= 0) || n->state >= s->n_state) broken(g, s, i, "state");
     if ((n->op == OP_get || n->op == OP_set) && (n->num[0] < 0 || n->num[0] >= g->n_global)) broken(g, s, i, "no such global");
     if (n->op == OP_param && (n->num[0] < 0 || n->num[0] >= g->n_param || !s->layered)) broken(g, s, i, "no such param");
     if (n->op == OP_angles && (n->num[0] < 0 || n->num[0] >= g->n_rope)) broken(g, s, i, "no such rope");

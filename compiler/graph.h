@@ -28,7 +28,7 @@ typedef struct {
 } OpInfo;
 extern const OpInfo op_info[N_OP];
 
-enum { MAX_DIM = 4, MAX_IN = 8 };
+enum { MAX_DIM = 4, MAX_IN = 8, MAX_ATTR = 4 };
 
 // Axes outer to inner; the row axis is implied. n == 0 is a scalar.
 typedef struct {
@@ -52,8 +52,8 @@ typedef struct {
     Rate rate;
     Shape shape;
     int n_in, in[MAX_IN]; // nodes of the same stage, all before this one
-    double real[2];       // attributes, named in ops.def
-    int64_t num[2];
+    double real[MAX_ATTR]; // attributes, named in ops.def
+    int64_t num[MAX_ATTR];
     int weight;           // stage.weight, or -1
     int state;            // stage.state, or -1
     int kernel;           // the kernel it belongs to (stage.kernel), or -1: not yet, or needs none (views, sources)
@@ -62,26 +62,37 @@ typedef struct {
 } Node;
 
 // A weight of a stage. As a product it has `out` rows of `in` elements, as data out == product of the outer axes.
-// Parts are tensors of the file, stacked along the outputs, all of one type.
+// Parts are tensors of the file, stacked along the outputs, all of one type. A stack is n such products of one shape; a part
+// then is one tensor that holds its outputs of all of them, one after the other, or, `apart`, one tensor for each.
 typedef struct {
     Str name;             // "attn_q"; merged: "attn_q+attn_k+attn_v"
     Shape shape;          // as data: axes outer to inner; as product: [out.., in] flat: {out, in}
-    int64_t in, out;
+    int64_t in, out;      // of one product of the stack
+    int64_t stack;        // products; 0: not a stack
+    bool apart;           // the file has a tensor for each product of the stack
     int type;             // row of types.def
     bool product;         // used by matmul (may also be a table: tied)
     bool exact;           // input never quantised
     int n_part;
     int64_t *part_out;    // [n_part] outputs of each part
-    int *tensor;          // [layers][n_part] index into gguf.tensor; layers: graph.n_layer, or 1 outside layers
+    int *tensor;          // [layers][n_part][apart ? stack : 1] index into gguf.tensor; layers: graph.n_layer, or 1 outside layers
     int interleave;       // 1, or: as many equal sections of the outputs alternate in panels of 16 when packed
 } Weight;
 
-typedef enum { SEES_PAST, SEES_WINDOW, SEES_CHUNK } Sees;
+// How many products a weight has, and tensors for one layer.
+static inline int64_t weight_stack(const Weight *w) { return w->stack ? w->stack : 1; }
+static inline int64_t weight_tensors(const Weight *w) { return w->n_part * (w->apart ? weight_stack(w) : 1); }
+
+// What a layer remembers of a sequence. CACHE: a record for each position. TAIL: the last n values. CELL: matrices.
+typedef enum { STATE_CACHE, STATE_TAIL, STATE_CELL } StateKind;
+typedef enum { SEES_PAST, SEES_WINDOW, SEES_CHUNK, SEES_ALL, SEES_AROUND } Sees;
 typedef struct {
     Str name;
-    Shape k, v;           // [kv heads, width]
+    Shape k, v;           // cache: [kv heads, width], v.n == 0: no values of its own. tail: k of one value. cell: k = [heads, K, V]
     Sees sees;
-    int64_t n;            // of the window or chunk
+    int64_t n;            // of the window, chunk or surroundings; values of a tail
+    StateKind kind;
+    int *source;          // [n_layer] the layer whose state of this name it is, which is only read here; NULL: its own
 } State;
 
 // A set of nodes that becomes one kernel; made by fuse.
@@ -167,14 +178,18 @@ int graph_global(Graph *g, Str name, Shape shape, DType type, Rate rate);
 typedef struct {
     Op op;
     int n_in, in[MAX_IN];
-    double real[2];
-    int64_t num[2];
+    double real[MAX_ATTR];
+    int64_t num[MAX_ATTR];
     int weight, state;
     Shape shape;          // reshape, slice; matmul: the layout of the result (its size must be the weight's `out`), n == 0: flat
     Str name;
     Loc loc;
 } NodeSpec;
 int node_new(Graph *g, int stage, NodeSpec spec);
+bool op_has_weight(Op op);     // its node names a weight
+bool op_has_state(Op op);      // its node names a state
+bool op_keeps(Op op);          // changes a state: it is computed for every row, whether or not its value is used
+bool graph_whole(const Graph *g); // rows see later ones: a sequence must be evaluated in one batch
 #define NODE(...) ((NodeSpec){.weight = -1, .state = -1, __VA_ARGS__})
 
 // Every law of the header above, for the whole graph; die with the node's name when one is broken. `fused`: kernels are assigned.

@@ -234,8 +234,14 @@ static void read_field(Reader *r, const Field *f, void *base) {
     case SHAPE: *(Shape *) p = read_shape(r); break;
     case SEES: {
         int i = word_in(read_word(r), sees_word, COUNT(sees_word));
-        if (i < 0) fail_at(loc, "past, window or chunk was expected");
+        if (i < 0) fail_at(loc, "past, window, chunk, all or around was expected");
         *(Sees *) p = (Sees) i;
+        break;
+    }
+    case KIND: {
+        int i = word_in(read_word(r), kind_word, COUNT(kind_word));
+        if (i < 0) fail_at(loc, "cache, tail or cell was expected");
+        *(StateKind *) p = (StateKind) i;
         break;
     }
     case TENSOR_TYPE: {
@@ -285,6 +291,22 @@ static int read_list(Reader *r, int each, int64_t max, double **list) {
     }
 }
 
+// What follows from the rest of a weight's line, and whether it all agrees.
+static void finish_weight(Reader *r, const Stage *s, Weight *w, int n_tensor, Loc loc) {
+    int64_t layers = s->layered ? r->g->n_layer : 1, sum = 0, products = weight_stack(w);
+    if (w->type < 0 || !w->shape.n) fail_at(loc, "a weight needs type= and shape=");
+    if (!w->in) w->in = shape_last(w->shape);
+    if (!w->out) w->out = shape_size(w->shape) / shape_last(w->shape) / products;
+    if (!w->part_out) *(w->part_out = NEW(r->arena, int64_t)) = w->out;
+    if (w->stack && __builtin_mul_overflow(w->stack, w->out, &products)) fail_at(loc, "more than 2^53 outputs");
+    if (w->apart && !w->stack) fail_at(loc, "only a stack has its products apart");
+    if (w->tensor && (w->n_part == 0 || n_tensor / weight_tensors(w) != layers || n_tensor % weight_tensors(w)))
+        fail_at(loc, "%d tensors do not make %lld layers of %lld", n_tensor, (long long) layers, (long long) weight_tensors(w));
+    for (int i = 0; i < w->n_part && sum <= largest; i++) sum += w->part_out[i];
+    if (sum != w->out)
+        fail_at(loc, "the parts have %lld outputs together, the weight %lld", (long long) sum, (long long) w->out);
+}
+
 static void read_weight(Reader *r, Stage *s) {
     Weight w = {.type = -1, .interleave = 1, .n_part = 1, .name = read_name(r)};
     Loc loc = here(r);
@@ -303,29 +325,37 @@ static void read_weight(Reader *r, Stage *s) {
         } else if (str_is(word, "tensors")) {
             expect(r, '=');
             loc = here(r);
-            n_tensor = read_list(r, w.n_part, INT32_MAX, &tensors);
+            if (w.n_part < 1 || weight_stack(&w) > INT32_MAX / w.n_part) fail_at(loc, "too many tensors, or none");
+            n_tensor = read_list(r, (int) weight_tensors(&w), INT32_MAX, &tensors);
             w.tensor = NEWN(r->arena, int, n_tensor);
             for (int i = 0; i < n_tensor; i++) w.tensor[i] = (int) tensors[i];
-        } else fail_at(at, "a weight has type, shape, out, in, product, exact, interleave, parts and tensors");
+        } else fail_at(at, "a weight has type, shape, out, in, stack, apart, product, exact, interleave, parts and tensors");
     }
-    if (w.type < 0 || !w.shape.n) fail_at(loc, "a weight needs type= and shape=");
-    if (!w.in) w.in = shape_last(w.shape);
-    if (!w.out) w.out = shape_size(w.shape) / shape_last(w.shape);
-    if (!w.part_out) *(w.part_out = NEW(r->arena, int64_t)) = w.out;
-    int64_t layers = s->layered ? r->g->n_layer : 1, sum = 0;
-    if (w.tensor && (w.n_part == 0 || n_tensor % w.n_part || n_tensor / w.n_part != layers))
-        fail_at(loc, "%d tensors do not make %lld layers of %d parts", n_tensor, (long long) layers, w.n_part);
-    for (int i = 0; i < w.n_part && sum <= largest; i++) sum += w.part_out[i];
-    if (sum != w.out)
-        fail_at(loc, "the parts have %lld outputs together, the weight %lld", (long long) sum, (long long) w.out);
+    finish_weight(r, s, &w, n_tensor, loc);
     *PUSH(r->arena, s->weight, s->n_weight, s->cap_weight) = w;
+}
+
+static void check_state(const State *st, Loc loc) {
+    if (st->kind == STATE_CACHE && (st->k.n != 2 || (st->v.n != 2 && st->v.n != 0)))
+        fail_at(loc, "a cache needs k= and v=, each [heads, width], or k= alone");
+    if (st->kind == STATE_TAIL && (st->k.n < 1 || st->k.n == MAX_DIM || st->v.n || st->n < 1)) fail_at(loc, "a tail needs k= and n=");
+    if (st->kind == STATE_CELL && (st->k.n != 3 || st->v.n)) fail_at(loc, "a cell needs k=[heads, keys, values]");
 }
 
 static void read_state(Reader *r, Stage *s) {
     Loc loc = here(r);
     State st = {.name = read_name(r)};
-    READ_FIELDS(r, state_fields, &st);
-    if (st.k.n != 2 || st.v.n != 2) fail_at(loc, "a state needs k= and v=, each [heads, width]");
+    double *list = NULL;
+    while (!line_ends(r)) {
+        if (read_one_field(r, state_fields, COUNT(state_fields), &st)) continue;
+        if (!str_is(read_word(r), "sources")) fail_at(loc, "a state has kind, k, v, sees, n and sources");
+        expect(r, '=');
+        int n = read_list(r, 1, INT32_MAX, &list);
+        if (n != r->g->n_layer) fail_at(loc, "%d sources for %lld layers", n, (long long) r->g->n_layer);
+        st.source = NEWN(r->arena, int, n + 1);
+        for (int i = 0; i < n; i++) st.source[i] = (int) list[i];
+    }
+    check_state(&st, loc);
     *PUSH(r->arena, s->state, s->n_state, s->cap_state) = st;
 }
 
@@ -358,11 +388,11 @@ static void check_spec(const Graph *g, const NodeSpec *spec, unsigned seen, bool
     for (AttrWalk w = attrs_of(spec->op); attr_next(&w);)
         if (w.num && attr_table(g, w.name, &t) && !(seen & 1u << w.index))
             fail_at(spec->loc, "%s needs %s=", name, t.what);
-    bool weight = spec->op == OP_weight || spec->op == OP_embed || spec->op == OP_matmul;
+    bool weight = op_has_weight(spec->op), own_state = op_has_state(spec->op) && spec->op != OP_attention && spec->op != OP_pick;
     if (weight && spec->weight < 0) fail_at(spec->loc, "%s needs weight=", name);
     if (!weight && spec->weight >= 0 && spec->op != OP_angles) fail_at(spec->loc, "%s has no weight", name);
-    if (spec->op == OP_put && spec->state < 0) fail_at(spec->loc, "put needs state=");
-    if (spec->op != OP_put && spec->op != OP_attention && spec->state >= 0) fail_at(spec->loc, "%s has no state", name);
+    if (own_state && spec->state < 0) fail_at(spec->loc, "%s needs state=", name);
+    if (!op_has_state(spec->op) && spec->state >= 0) fail_at(spec->loc, "%s has no state", name);
     if ((spec->op == OP_reshape || spec->op == OP_slice) && !has_value)
         fail_at(spec->loc, "%s needs the resulting shape: ' : [..]'", name);
 }
@@ -437,7 +467,7 @@ static void read_node(Reader *r, int stage, Ref ref) {
     if (has_value) read_value(r, &type, &rate, &shape);
     int kernel = accept(r, '@') ? read_row(r, TABLE("kernel", s->kernel, s->n_kernel)) : -1;
     check_spec(r->g, &spec, seen, has_value);
-    if (spec.op == OP_reshape || spec.op == OP_slice || spec.op == OP_matmul || spec.op == OP_embed) spec.shape = shape;
+    if (spec.op == OP_reshape || spec.op == OP_slice || (op_has_weight(spec.op) && spec.op != OP_weight)) spec.shape = shape;
     int made = node_new(r->g, stage, spec);
     Node *n = &s->node[made];
     n->kernel = kernel;

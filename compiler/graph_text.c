@@ -88,6 +88,7 @@ static void print_fields(Out *o, const Field *f, int n, const void *base) {
             print_real(o, *(const double *) p);
             break;
         case SHAPE: if (((const Shape *) p)->n) out(o, " %s=%s", word, shape_show(o->arena, *(const Shape *) p)); break;
+        case KIND: if (*(const StateKind *) p != STATE_CACHE) out(o, " %s=%s", word, kind_word[*(const StateKind *) p]); break;
         case SEES: out(o, " %s=%s", word, sees_word[*(const Sees *) p]); break;
         case TENSOR_TYPE: {
             const TypeInfo *t = type_info(*(const int *) p);
@@ -127,7 +128,22 @@ static void print_weight(Out *o, const Graph *g, const Stage *s, const Weight *w
         out(o, " tensors=[");
         for (int64_t l = 0; l < layers; l++) {
             print_list_gap(o, l, layers);
-            for (int i = 0; i < w->n_part; i++) out(o, "%s%d", i ? " " : "", w->tensor[l * w->n_part + i]);
+            for (int64_t i = 0; i < weight_tensors(w); i++) out(o, "%s%d", i ? " " : "", w->tensor[l * weight_tensors(w) + i]);
+        }
+        out(o, "]");
+    }
+    out(o, "\n");
+}
+
+static void print_state(Out *o, const Graph *g, const State *st) {
+    out(o, "state ");
+    print_name(o, st->name);
+    PRINT_FIELDS(o, state_fields, st);
+    if (st->source) {
+        out(o, " sources=[");
+        for (int64_t l = 0; l < g->n_layer; l++) {
+            print_list_gap(o, l, g->n_layer);
+            out(o, "%d", st->source[l]);
         }
         out(o, "]");
     }
@@ -176,12 +192,7 @@ static void print_stage(Out *o, const Graph *g, const Stage *s) {
     out(o, " {\n");
     o->indent++;
     for (int i = 0; i < s->n_weight; i++) print_weight(o, g, s, &s->weight[i]);
-    for (int i = 0; i < s->n_state; i++) {
-        out(o, "state ");
-        print_name(o, s->state[i].name);
-        PRINT_FIELDS(o, state_fields, &s->state[i]);
-        out(o, "\n");
-    }
+    for (int i = 0; i < s->n_state; i++) print_state(o, g, &s->state[i]);
     for (int i = 0; i < s->n_kernel; i++) {
         out(o, "kernel ");
         print_name(o, s->kernel[i].name);

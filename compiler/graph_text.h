@@ -9,9 +9,10 @@
 
 static const char *const type_word[] = {[F32] = "f32", [I32] = "i32", [Q8] = "q8", [HANDLE] = "handle"};
 static const char *const rate_word[] = {[RATE_CONST] = "const", [RATE_ROW] = "row", [RATE_OUT] = "out"};
-static const char *const sees_word[] = {[SEES_PAST] = "past", [SEES_WINDOW] = "window", [SEES_CHUNK] = "chunk"};
+static const char *const sees_word[] = {[SEES_PAST] = "past", [SEES_WINDOW] = "window", [SEES_CHUNK] = "chunk", [SEES_ALL] = "all", [SEES_AROUND] = "around"};
+static const char *const kind_word[] = {[STATE_CACHE] = "cache", [STATE_TAIL] = "tail", [STATE_CELL] = "cell"};
 
-typedef enum { FLAG, INT, SMALL, REAL, SHAPE, SEES, TENSOR_TYPE } FieldKind; // bool, int64_t, int, double, ...
+typedef enum { FLAG, INT, SMALL, REAL, SHAPE, SEES, KIND, TENSOR_TYPE } FieldKind; // bool, int64_t, int, double, ...
 typedef struct {
     const char *word;
     FieldKind kind;
@@ -33,10 +34,12 @@ static const Field rope_fields[] = {
 static const Field weight_fields[] = {
     {"type", TENSOR_TYPE, offsetof(Weight, type), 0}, {"shape", SHAPE, offsetof(Weight, shape), 0},
     {"out", INT, offsetof(Weight, out), 0},           {"in", INT, offsetof(Weight, in), 0},
+    {"stack", INT, offsetof(Weight, stack), 0},       {"apart", FLAG, offsetof(Weight, apart), 0},
     {"product", FLAG, offsetof(Weight, product), 0},  {"exact", FLAG, offsetof(Weight, exact), 0},
     {"interleave", SMALL, offsetof(Weight, interleave), 1},
 };
 static const Field state_fields[] = {
+    {"kind", KIND, offsetof(State, kind), STATE_CACHE},
     {"k", SHAPE, offsetof(State, k), 0},
     {"v", SHAPE, offsetof(State, v), 0},
     {"sees", SEES, offsetof(State, sees), 0},

@@ -2,7 +2,7 @@
 // The one idea: values are f32, everything between two values is double. Rows go through a stage together, so that a row
 // of weights is unpacked once for all of them; each row's values are those it would have alone.
 #define _GNU_SOURCE
-#include "interp.h"
+#include "interp_in.h"
 #include "format.h"
 
 #include <math.h>
@@ -12,39 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// A state of one layer: keys and values of all positions, [position][kv heads][width].
-typedef struct {
-    float *k, *v;
-    int64_t cap;
-} Cache;
-
-// A growable piece of memory that values live in. Cells are float, or int32_t where the type is I32.
-typedef struct {
-    float *p;
-    size_t cap;
-} Cells;
-
-struct Interp {
-    const Graph *g;
-    int threads;
-    bool kv_f16, skip_q8;
-    Cache **cache;      // [stage][layer * n_state + state]
-    Cells *global;      // [n_global]
-    int past;           // positions before this call's rows
-    int n, n_want;      // rows of this call; of these, wanted
-    int32_t *pos, *id;  // [rows]
-    int *want;          // [n_want] row numbers
-    bool dropped;       // only wanted rows are left (see drop_rows)
-    int n_run_kept;     // runs before this one need every row
-    const Stage *stage; // of the step at hand, its layer
-    int layer;
-    Cells *cell;        // [most nodes of a stage]
-    Value *value;       // of this stage's nodes
-    double *wide;       // scratch: the input of a product in double
-    size_t wide_cap;
-};
-
-static void *grow(void *p, size_t n, size_t size) {
+void *interp_grow(void *p, size_t n, size_t size) {
     if (n && size > SIZE_MAX / n) fail("the interpreter needs more memory than there can be: %zu times %zu bytes", n, size);
     p = realloc(p, n * size + 1);
     if (!p) fail("out of memory: the interpreter needed %zu bytes; give it fewer tokens at once", n * size);
@@ -54,7 +22,7 @@ static void *grow(void *p, size_t n, size_t size) {
 static float *cells(Cells *c, size_t n) {
     if (n > c->cap) {
         free(c->p);
-        c->p = grow(NULL, n, sizeof *c->p);
+        c->p = interp_grow(NULL, n, sizeof *c->p);
         c->cap = n;
     }
     return c->p;
@@ -76,7 +44,7 @@ static void *job_run(void *p) {
     return NULL;
 }
 
-static void parallel(int threads, int64_t n, void (*work)(void *, int64_t), void *arg) {
+void interp_parallel(int threads, int64_t n, void (*work)(void *, int64_t), void *arg) {
     Job j = {.work = work, .arg = arg, .n = n};
     pthread_t id[64];
     int started = 0;
@@ -87,11 +55,13 @@ static void parallel(int threads, int64_t n, void (*work)(void *, int64_t), void
 
 // ---- weights ----
 
-// Where output `row` of a weight lies in the file.
+// Where output `row` of a weight lies in the file; a stack's outputs are counted through all its products.
 static const uint8_t *weight_bytes(const Graph *g, const Weight *w, int layer, int64_t row) {
     int part = 0;
-    while (row >= w->part_out[part]) row -= w->part_out[part++];
-    const GgufTensor *t = &g->gguf->tensor[w->tensor[layer * w->n_part + part]];
+    int64_t product = row / w->out, each = w->apart ? weight_stack(w) : 1;
+    for (row %= w->out; row >= w->part_out[part];) row -= w->part_out[part++];
+    const GgufTensor *t = &g->gguf->tensor[w->tensor[layer * weight_tensors(w) + part * each + (w->apart ? product : 0)]];
+    if (!w->apart) row += product * w->part_out[part];
     const TypeInfo *ti = type_info(w->type);
     return t->data + (size_t) row * (size_t) (w->in / ti->block) * (size_t) ti->bytes;
 }
@@ -120,7 +90,7 @@ static double (*const map_function[N_OP])(double, double, double, double, double
 };
 
 // The elements of a row of `out` in terms of a row of `in`: element i of out is computed from element index[i] of in.
-static void broadcast_index(Shape out, Shape in, int64_t *index) {
+void interp_broadcast(Shape out, Shape in, int64_t *index) {
     int64_t n = shape_size(out), stride[MAX_DIM] = {0}, s = 1;
     for (int i = 1; i <= in.n; i++) {
         int64_t d = in.d[in.n - i];
@@ -139,23 +109,14 @@ static void broadcast_index(Shape out, Shape in, int64_t *index) {
     }
 }
 
-static double element(const Value *v, int row, int64_t i) {
-    if (v->rows == 1) row = 0;
-    return v->id ? v->id[row * v->size + i] : v->real[row * v->size + i];
-}
-
-static const float *row_of(const Value *v, int row) {
-    return v->real + (v->rows == 1 ? 0 : row * v->size);
-}
-
 static void do_map(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    int64_t size = shape_size(n->shape), *index = grow(NULL, (size_t) (size * n->n_in), sizeof *index);
-    for (int j = 0; j < n->n_in; j++) broadcast_index(n->shape, in->stage->node[n->in[j]].shape, index + j * size);
+    int64_t size = shape_size(n->shape), *index = interp_grow(NULL, (size_t) (size * n->n_in), sizeof *index);
+    for (int j = 0; j < n->n_in; j++) interp_broadcast(n->shape, in->stage->node[n->in[j]].shape, index + j * size);
     double (*f)(double, double, double, double, double) = map_function[n->op];
     for (int r = 0; r < rows; r++)
         for (int64_t i = 0; i < size; i++) {
             double e[3] = {0};
-            for (int j = 0; j < n->n_in; j++) e[j] = element(&x[j], r, index[j * size + i]);
+            for (int j = 0; j < n->n_in; j++) e[j] = value_at(&x[j], r, index[j * size + i]);
             y[r * size + i] = (float) f(e[0], e[1], e[2], n->real[0], n->real[1]);
         }
     free(index);
@@ -164,12 +125,12 @@ static void do_map(const Interp *in, const Node *n, const Value *x, float *y, in
 // ---- along the last axis ----
 
 static void do_norm(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    int64_t size = shape_size(n->shape), len = shape_last(n->shape), *index = grow(NULL, (size_t) size * 2, sizeof *index);
-    for (int j = 1; j < n->n_in; j++) broadcast_index(n->shape, in->stage->node[n->in[j]].shape, index + (j - 1) * size);
+    int64_t size = shape_size(n->shape), len = shape_last(n->shape), *index = interp_grow(NULL, (size_t) size * 2, sizeof *index);
+    for (int j = 1; j < n->n_in; j++) interp_broadcast(n->shape, in->stage->node[n->in[j]].shape, index + (j - 1) * size);
     double eps = n->real[0];
     for (int r = 0; r < rows; r++)
         for (int64_t at = 0; at < size; at += len) {
-            const float *a = row_of(&x[0], r) + at;
+            const float *a = value_row(&x[0], r) + at;
             double mean = 0, square = 0;
             if (n->op == OP_layer_norm) {
                 for (int64_t i = 0; i < len; i++) mean += a[i];
@@ -179,8 +140,8 @@ static void do_norm(const Interp *in, const Node *n, const Value *x, float *y, i
             double scale = n->op == OP_l2_norm ? 1 / fmax(sqrt(square), eps) : 1 / sqrt(square / (double) len + eps);
             for (int64_t i = 0; i < len; i++) {
                 double v = (a[i] - mean) * scale;
-                if (n->n_in > 1) v *= element(&x[1], r, index[at + i]);
-                if (n->n_in > 2) v += element(&x[2], r, index[size + at + i]);
+                if (n->n_in > 1) v *= value_at(&x[1], r, index[at + i]);
+                if (n->n_in > 2) v += value_at(&x[2], r, index[size + at + i]);
                 y[r * size + at + i] = (float) v;
             }
         }
@@ -188,9 +149,9 @@ static void do_norm(const Interp *in, const Node *n, const Value *x, float *y, i
 }
 
 static void do_softmax(const Node *n, const Value *x, float *y, int rows) {
-    int64_t len = shape_last(n->shape), all = rows * shape_size(n->shape);
-    for (int64_t at = 0; at < all; at += len) {
-        const float *a = x->real + at;
+    int64_t len = shape_last(n->shape), size = shape_size(n->shape);
+    for (int64_t at = 0; at < rows * size; at += len) {
+        const float *a = value_row(x, (int) (at / size)) + at % size;
         double top = -INFINITY, sum = 0;
         for (int64_t i = 0; i < len; i++) top = fmax(top, a[i]);
         for (int64_t i = 0; i < len; i++) sum += exp(a[i] - top);
@@ -200,9 +161,9 @@ static void do_softmax(const Node *n, const Value *x, float *y, int rows) {
 
 // sum, mean, rmax: one value for each stretch of the operand's last axis.
 static void do_reduce(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    int64_t len = shape_last(in->stage->node[n->in[0]].shape), count = rows * shape_size(n->shape);
-    for (int64_t k = 0; k < count; k++) {
-        const float *a = x->real + k * len;
+    int64_t len = shape_last(in->stage->node[n->in[0]].shape), size = shape_size(n->shape);
+    for (int64_t k = 0; k < rows * size; k++) {
+        const float *a = value_row(x, (int) (k / size)) + k % size * len;
         double r = n->op == OP_rmax ? -INFINITY : 0;
         for (int64_t i = 0; i < len; i++) r = n->op == OP_rmax ? fmax(r, a[i]) : r + a[i];
         y[k] = (float) (n->op == OP_mean ? r / (double) len : r);
@@ -229,8 +190,9 @@ static void do_slice(const Interp *in, const Node *n, const Value *x, float *y, 
     int64_t outer = rows, inner = 1, axis = n->num[0], len = n->shape.d[axis];
     for (int i = 0; i < axis; i++) outer *= s.d[i];
     for (int i = (int) axis + 1; i < s.n; i++) inner *= s.d[i];
+    const float *from = interp_cells(x, 0);
     for (int64_t o = 0; o < outer; o++)
-        memcpy(y + o * len * inner, x->real + (o * s.d[axis] + n->num[1]) * inner, (size_t) (len * inner) * sizeof *y);
+        memcpy(y + o * len * inner, from + (o * s.d[axis] + n->num[1]) * inner, (size_t) (len * inner) * sizeof *y);
 }
 
 static void do_concat(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
@@ -239,14 +201,14 @@ static void do_concat(const Interp *in, const Node *n, const Value *x, float *y,
         int64_t len = shape_last(in->stage->node[n->in[j]].shape);
         for (int r = 0; r < rows; r++)
             for (int64_t o = 0; o < size / width; o++)
-                memcpy(y + r * size + o * width + from, row_of(&x[j], r) + o * len, (size_t) len * sizeof *y);
+                memcpy(y + r * size + o * width + from, (const float *) interp_cells(&x[j], r) + o * len, (size_t) len * sizeof *y);
         from += len;
     }
 }
 
 static void do_take(const Interp *in, const Node *n, const Value *x, float *y) {
     int64_t size = shape_size(n->shape);
-    for (int r = 0; r < in->n_want; r++) memcpy(y + r * size, row_of(x, in->want[r]), (size_t) size * sizeof *y);
+    for (int r = 0; r < in->n_want; r++) memcpy(y + r * size, interp_cells(x, in->want[r]), (size_t) size * sizeof *y);
 }
 
 // ---- positions ----
@@ -254,7 +216,7 @@ static void do_take(const Interp *in, const Node *n, const Value *x, float *y) {
 static void do_angles(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
     int64_t size = shape_size(n->shape);
     for (int r = 0; r < rows; r++)
-        angles_row(&in->g->rope[n->num[0]], n->n_in > 1 ? row_of(&x[1], r) : NULL, x[0].id[r], y + r * size);
+        angles_row(&in->g->rope[n->num[0]], n->n_in > 1 ? value_row(&x[1], r) : NULL, x[0].id[r], y + r * size);
 }
 
 static void do_rope(const Node *n, const Value *x, float *y, int rows) {
@@ -262,7 +224,7 @@ static void do_rope(const Node *n, const Value *x, float *y, int rows) {
     bool halves = n->num[1];
     for (int r = 0; r < rows; r++)
         for (int64_t at = 0; at < size; at += width) {
-            const float *a = row_of(&x[0], r) + at, *turn = row_of(&x[1], r);
+            const float *a = value_row(&x[0], r) + at, *turn = value_row(&x[1], r);
             float *o = y + r * size + at;
             memcpy(o, a, (size_t) width * sizeof *o);
             for (int64_t i = 0; i < pairs; i++) {
@@ -278,16 +240,17 @@ static void do_rope(const Node *n, const Value *x, float *y, int rows) {
 
 static void do_weight(const Interp *in, const Node *n, float *y) {
     const Weight *w = &in->stage->weight[n->weight];
-    for (int64_t i = 0; i < w->out; i++) weight_row(in->g, w, in->layer, i, y + i * w->in);
+    for (int64_t i = 0; i < w->out * weight_stack(w); i++) weight_row(in->g, w, in->layer, i, y + i * w->in);
 }
 
 static void do_embed(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
     const Weight *w = &in->stage->weight[n->weight];
-    for (int r = 0; r < rows; r++) {
-        int32_t id = x->id[x->rows == 1 ? 0 : r];
-        if (id < 0 || id >= w->out) fail("token id %d is out of range: %.*s has %lld rows", id, FMT(w->name), (long long) w->out);
-        weight_row(in->g, w, in->layer, id, y + r * w->in);
-    }
+    for (int r = 0; r < rows; r++)
+        for (int64_t i = 0; i < x->size; i++, y += w->in) {
+            int32_t id = value_ids(x, r)[i];
+            if (id < 0 || id >= w->out) fail("token id %d is out of range: %.*s has %lld rows", id, FMT(w->name), (long long) w->out);
+            weight_row(in->g, w, in->layer, id, y);
+        }
 }
 
 // Products of f32 are exact in double, so only the sums round, and these are the same on every machine: four partial sums
@@ -313,127 +276,63 @@ typedef struct {
     const Interp *in;
     const Weight *w;
     const double *x; // [vectors][padded]
-    int64_t vectors, padded;
-    float *y;        // [vectors][out]
+    int64_t vectors, padded, first; // first: the output of the stack's product at hand
+    float **y;       // where each vector's product goes
 } Product;
 
 static void product_piece(void *arg, int64_t piece) {
     const Product *p = arg;
     const Weight *w = p->w;
     int64_t from = piece * OUTPUTS, count = w->out - from < OUTPUTS ? w->out - from : OUTPUTS;
-    float *row = grow(NULL, (size_t) w->in, sizeof *row);
-    double *wide = grow(NULL, (size_t) (OUTPUTS * p->padded), sizeof *wide), sum[OUTPUTS];
+    float *row = interp_grow(NULL, (size_t) w->in, sizeof *row);
+    double *wide = interp_grow(NULL, (size_t) (OUTPUTS * p->padded), sizeof *wide), sum[OUTPUTS];
     memset(wide, 0, (size_t) (OUTPUTS * p->padded) * sizeof *wide);
     for (int64_t i = 0; i < count; i++) {
-        weight_row(p->in->g, w, p->in->layer, from + i, row);
+        weight_row(p->in->g, w, p->in->layer, p->first + from + i, row);
         for (int64_t k = 0; k < w->in; k++) wide[i * p->padded + k] = row[k];
     }
     for (int64_t v = 0; v < p->vectors; v++) {
         for (int64_t i = 0; i < count; i += 4) dot4(wide + i * p->padded, p->padded, p->x + v * p->padded, p->padded, sum + i);
-        for (int64_t i = 0; i < count; i++) p->y[v * w->out + from + i] = (float) sum[i];
+        for (int64_t i = 0; i < count; i++) p->y[v][from + i] = (float) sum[i];
     }
     free(row);
     free(wide);
 }
 
-static void do_matmul(Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    const Weight *w = &in->stage->weight[n->weight];
-    if (!format_of(w->type)) weight_row(in->g, w, in->layer, 0, y); // says why not, here and not in a thread
-    Product p = {in, w, NULL, rows * x->size / w->in, (w->in + 3) / 4 * 4, y};
+// Some vectors of inputs times product number `which` of a weight.
+static void multiply(Interp *in, const Weight *w, int64_t which, const float **x, float **y, int64_t vectors) {
+    Product p = {in, w, NULL, vectors, (w->in + 3) / 4 * 4, which * w->out, y};
     size_t need = (size_t) (p.vectors * p.padded);
-    if (need > in->wide_cap) in->wide = grow(in->wide, need, sizeof *in->wide), in->wide_cap = need;
+    if (need > in->wide_cap) in->wide = interp_grow(in->wide, need, sizeof *in->wide), in->wide_cap = need;
     memset(in->wide, 0, need * sizeof *in->wide);
     for (int64_t v = 0; v < p.vectors; v++)
-        for (int64_t k = 0; k < w->in; k++) in->wide[v * p.padded + k] = x->real[v * w->in + k];
+        for (int64_t k = 0; k < w->in; k++) in->wide[v * p.padded + k] = x[v][k];
     p.x = in->wide;
     bool small = p.vectors * w->in * w->out < 1 << 18; // not worth a thread
-    parallel(small ? 1 : in->threads, (w->out + OUTPUTS - 1) / OUTPUTS, product_piece, &p);
+    interp_parallel(small ? 1 : in->threads, (w->out + OUTPUTS - 1) / OUTPUTS, product_piece, &p);
 }
 
-// ---- state and attention ----
-
-// x rounded to the nearest f16, ties to even.
-static float round_f16(float x) {
-    if (!isfinite(x) || x == 0) return x;
-    int e;
-    frexp(x, &e);
-    double step = ldexp(1, e < -13 ? -24 : e - 11), r = rint(x / step) * step;
-    return fabs(r) > 65504 ? copysignf(INFINITY, x) : (float) r;
-}
-
-static Cache *cache_of(const Interp *in, int state) {
-    return &in->cache[in->stage - in->g->stage][in->layer * in->stage->n_state + state];
-}
-
-static void cache_grow(Cache *c, const State *s, int64_t positions) {
-    if (positions <= c->cap) return;
-    c->cap = positions > 2 * c->cap ? positions : 2 * c->cap;
-    c->k = grow(c->k, (size_t) (c->cap * shape_size(s->k)), sizeof *c->k);
-    c->v = grow(c->v, (size_t) (c->cap * shape_size(s->v)), sizeof *c->v);
-}
-
-static void do_put(Interp *in, const Node *n, const Value *x) {
-    Cache *c = cache_of(in, n->state);
-    cache_grow(c, &in->stage->state[n->state], in->past + in->n);
-    float *to[2] = {c->k, c->v};
-    for (int i = 0; i < 2; i++)
-        for (int r = 0; r < in->n; r++)
-            for (int64_t j = 0; j < x[i].size; j++) {
-                float e = row_of(&x[i], r)[j];
-                to[i][in->pos[r] * x[i].size + j] = in->kv_f16 ? round_f16(e) : e;
+// matmul: one product. each: product i of the stack gives part i of the result. experts: ids say which gives part i. Vectors that
+// meet the same product go together.
+static void do_product(Interp *in, const Node *n, const Value *x, float *y, int rows) {
+    const Weight *w = &in->stage->weight[n->weight];
+    if (!format_of(w->type)) weight_row(in->g, w, in->layer, 0, y); // says why not, here and not in a thread
+    int64_t parts = n->op == OP_matmul ? 1 : n->shape.d[0], count = 0;
+    bool own_part = x->size == parts * w->in; // else all parts have the same input
+    const float **from = interp_grow(NULL, (size_t) (rows * parts), sizeof *from);
+    float **to = interp_grow(NULL, (size_t) (rows * parts), sizeof *to);
+    for (int64_t which = 0; which < weight_stack(w); which++) {
+        count = 0;
+        for (int r = 0; r < rows; r++)
+            for (int64_t i = 0; i < parts; i++) {
+                if ((n->op == OP_experts ? value_ids(&x[1], r)[i] : n->op == OP_each ? i : 0) != which) continue;
+                from[count] = value_row(&x[0], r) + (own_part ? i * w->in : 0);
+                to[count++] = y + (r * parts + i) * w->out;
             }
-}
-
-typedef struct {
-    const Interp *in;
-    const Node *n;
-    const Value *x;
-    const State *state;
-    const Cache *cache;
-    float *y;
-} Attention;
-
-// One row's queries over the positions it sees.
-static void attention_row(void *arg, int64_t r) {
-    const Attention *a = arg;
-    const Node *n = a->n;
-    const State *s = a->state;
-    int64_t heads = n->shape.d[0], group = heads / s->k.d[0], dk = s->k.d[1], dv = s->v.d[1];
-    int64_t k_size = shape_size(s->k), v_size = shape_size(s->v);
-    int64_t pos = a->in->pos[n->rate == RATE_OUT ? a->in->want[r] : r], from = 0;
-    if (s->sees == SEES_WINDOW && pos - s->n + 1 > 0) from = pos - s->n + 1;
-    if (s->sees == SEES_CHUNK) from = pos / s->n * s->n;
-    double *score = grow(NULL, (size_t) (pos + 1 - from), sizeof *score), *o = grow(NULL, (size_t) dv, sizeof *o);
-    for (int64_t h = 0; h < heads; h++) {
-        const float *q = row_of(&a->x[0], (int) r) + h * dk;
-        double top = -INFINITY, sum = 0;
-        if (n->n_in > 2) top = element(&a->x[2], (int) r, h);
-        for (int64_t p = from; p <= pos; p++) {
-            const float *k = a->cache->k + p * k_size + h / group * dk;
-            double d = 0;
-            for (int64_t i = 0; i < dk; i++) d += (double) q[i] * k[i];
-            d *= n->real[0];
-            if (n->real[1] != 0) d = n->real[1] * tanh(d / n->real[1]);
-            score[p - from] = d;
-            top = fmax(top, d);
-        }
-        memset(o, 0, (size_t) dv * sizeof *o);
-        if (n->n_in > 2) sum = exp(element(&a->x[2], (int) r, h) - top);
-        for (int64_t p = from; p <= pos; p++) {
-            const float *v = a->cache->v + p * v_size + h / group * dv;
-            double e = exp(score[p - from] - top);
-            sum += e;
-            for (int64_t i = 0; i < dv; i++) o[i] += e * v[i];
-        }
-        for (int64_t i = 0; i < dv; i++) a->y[(r * heads + h) * dv + i] = (float) (o[i] / sum);
+        if (count) multiply(in, w, which, from, to, count);
     }
-    free(score);
-    free(o);
-}
-
-static void do_attention(Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    Attention a = {in, n, x, &in->stage->state[n->state], cache_of(in, n->state), y};
-    parallel(rows < 8 ? 1 : in->threads, rows, attention_row, &a);
+    free(from);
+    free(to);
 }
 
 // ---- a node, a stage, a model ----
@@ -467,6 +366,7 @@ static void do_node(Interp *in, int i) {
         do_map(in, n, x, y, rows);
         return;
     }
+    if (interp_row_op(in, n, x, y, rows) || interp_state_op(in, n, x, y, rows)) return;
     switch (n->op) {
     case OP_reshape: *v = x[0]; break; // the same memory
     case OP_slice: do_slice(in, n, x, y, rows); break;
@@ -482,11 +382,10 @@ static void do_node(Interp *in, int i) {
         if (in->skip_q8) *v = x[0];
         else do_q8(n, x, y, rows);
         break;
-    case OP_matmul: do_matmul(in, n, x, y, rows); break;
-    case OP_put: do_put(in, n, x); break;
-    case OP_attention: do_attention(in, n, x, y, rows); break;
+    case OP_matmul: case OP_experts: case OP_each: do_product(in, n, x, y, rows); break;
     case OP_set:
-        memcpy(cells(&in->global[n->num[0]], (size_t) (rows * size)), x[0].real, (size_t) (rows * size) * sizeof(float));
+        y = cells(&in->global[n->num[0]], (size_t) (rows * size));
+        for (int r = 0; r < rows; r++) memcpy(y + r * size, interp_cells(&x[0], r), (size_t) size * sizeof(float));
         *v = x[0];
         break;
     default: do_source(in, n, y, rows); break;
@@ -509,7 +408,7 @@ static void drop_rows(Interp *in) {
 
 static bool stores(const Stage *s) {
     for (int i = 0; i < s->n_node; i++)
-        if (s->node[i].op == OP_put) return true;
+        if (op_keeps(s->node[i].op) || s->node[i].op == OP_pool) return true;
     return false;
 }
 
@@ -537,11 +436,11 @@ void interp_free(Interp *in) {
     int most = 0;
     for (int i = 0; i < g->n_stage; i++) {
         const Stage *s = &g->stage[i];
-        for (int64_t j = 0; j < (s->layered ? g->n_layer : 1) * s->n_state; j++) free(in->cache[i][j].k), free(in->cache[i][j].v);
         if (s->n_node > most) most = s->n_node;
     }
     for (int i = 0; i < most; i++) free(in->cell[i].p);
     for (int i = 0; i < g->n_global; i++) free(in->global[i].p);
+    interp_state_free(in);
     free(in->wide);
     free(in->pos);
     free(in->id);
@@ -550,6 +449,7 @@ void interp_free(Interp *in) {
 
 void interp_forget(Interp *in) {
     in->past = 0;
+    interp_state_forget(in);
 }
 
 int interp_past(const Interp *in) {
@@ -568,9 +468,9 @@ void interp_begin(Interp *in, const int32_t *ids, int n, const bool *want) {
     in->n = n;
     in->n_want = 0;
     in->dropped = false;
-    in->pos = grow(in->pos, (size_t) n, sizeof *in->pos);
-    in->id = grow(in->id, (size_t) n, sizeof *in->id);
-    in->want = grow(in->want, (size_t) n, sizeof *in->want);
+    in->pos = interp_grow(in->pos, (size_t) n, sizeof *in->pos);
+    in->id = interp_grow(in->id, (size_t) n, sizeof *in->id);
+    in->want = interp_grow(in->want, (size_t) n, sizeof *in->want);
     for (int r = 0; r < n; r++) {
         in->pos[r] = in->past + r;
         in->id[r] = ids[r];
@@ -599,29 +499,6 @@ const float *interp_eval(Interp *in, const int32_t *ids, int n, const bool *want
     return interp_end(in);
 }
 
-const float *interp_cache(const Interp *in, int stage, int state, int layer, bool values) {
-    const Cache *c = &in->cache[stage][layer * in->g->stage[stage].n_state + state];
-    return values ? c->v : c->k;
-}
-
-void interp_stretch(Interp *in, int n) {
-    for (int i = 0; i < in->g->n_run; i++) {
-        const Run *r = &in->g->run[i];
-        const Stage *s = &in->g->stage[r->stage];
-        for (int k = r->first * s->n_state; k < (r->first + r->count) * s->n_state; k++) {
-            const State *st = &s->state[k % s->n_state];
-            Cache *c = &in->cache[r->stage][k];
-            size_t wide_k = (size_t) shape_size(st->k), wide_v = (size_t) shape_size(st->v);
-            cache_grow(c, st, n);
-            for (int p = in->past; p < n; p++) {
-                memcpy(c->k + (size_t) p * wide_k, c->k + (size_t) (p % in->past) * wide_k, wide_k * sizeof *c->k);
-                memcpy(c->v + (size_t) p * wide_v, c->v + (size_t) (p % in->past) * wide_v, wide_v * sizeof *c->v);
-            }
-        }
-    }
-    if (n > in->past) in->past = n;
-}
-
 Value interp_value(const Interp *in, int node) {
     return in->value[node];
 }
@@ -645,7 +522,7 @@ void interp_logits(Arena *a, const Graph *g, const int32_t *ids, int n, const in
     for (int i = 0; i < (n_at < 0 ? n : n_at); i++) slot[n_at < 0 ? i : at[i]] = 1;
     for (int i = 0; i < n; i++) rows += slot[i], slot[i] = slot[i] ? rows : 0;
     size_t width = (size_t) shape_size(g->global[g->logits].shape);
-    float *kept = n_at < 0 ? NULL : grow(NULL, (size_t) rows * width, sizeof *kept);
+    float *kept = n_at < 0 ? NULL : interp_grow(NULL, (size_t) rows * width, sizeof *kept);
     FileOut *f = file_create(path);
     Interp *in = interp_new(g, threads);
     for (int from = 0; from < n; from += CHUNK) {

@@ -71,7 +71,8 @@ void key_expect(Build *b, Scope *s, const Stmt *st) {
     if (want.kind == V_ABSENT) no_value(b, s, want);
     if (b->synth) synth_expect(b, key, want);
     int i = key_find(b, key);
-    if (i < 0) return;
+    bool read = i >= 0 && s == b->library && b->key_used[i]; // a library's line is about what no other line reads
+    if (i < 0 || read) return;
     b->key_used[i] = 1;
     Value have = scalar(b, s, gguf_value(key, &b->gguf->key[i].v, loc));
     bool equal = have.kind == want.kind && (have.kind == V_TEXT ? str_eq(have.text, want.text) : have.num == want.num);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -238,10 +239,12 @@ static int help(const struct Command *c) {
         for (int i = 0; i < COUNT(commands); i++) printf("  %-11s%-34s %s\n", commands[i].name, commands[i].argument, commands[i].does);
         printf("  --version                                    version\n\nggcc COMMAND --help lists the command's options.\n");
     }
-    return fflush(stdout) ? 1 : 0;
+    if (fflush(stdout) || ferror(stdout)) fail("cannot write to standard output: %s", strerror(errno));
+    return 0;
 }
 
 int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write
     if (argc < 2) fail_usage("no command; ggcc --help lists them");
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) return help(NULL);
     if (!strcmp(argv[1], "--version")) {
@@ -262,6 +265,6 @@ int main(int argc, char **argv) {
     o.compile.build.ignore_key = o.ignore_key, o.compile.build.ignore_tensor = o.ignore_tensor, o.compile.build.arch_dir = o.arch_dir;
     o.compile.tokenizer.stop = o.stop, o.compile.tokenizer.n_stop = o.n_stop;
     int status = c->run(&o);
-    if (fflush(stdout)) fail("cannot write to standard output: %s", strerror(errno));
+    if (fflush(stdout) || ferror(stdout)) fail("cannot write to standard output: %s", strerror(errno));
     return status;
 }

@@ -7,7 +7,7 @@
 enum { MAX_NODES = 20000 };
 
 bool is_run_time(Value v) {
-    return v.kind == V_NODE || v.kind == V_TENSOR || (v.kind == V_RECORD && v.list.n > 0);
+    return v.kind == V_NODE || v.kind == V_TENSOR || v.kind == V_STATE || (v.kind == V_RECORD && v.list.n > 0);
 }
 
 Value make(Build *b, NodeSpec spec) {
@@ -18,14 +18,14 @@ Value make(Build *b, NodeSpec spec) {
         for (int i = 0; i < st->n_node; i++) {
             const Node *n = &st->node[i];
             bool same =
-                n->op == spec.op && n->weight == spec.weight && n->real[0] == spec.real[0] && n->num[0] == spec.num[0];
-            if (same) return (Value){.kind = V_NODE, .at = {i, b->stage, NULL}};
+                n->op == spec.op && n->weight == spec.weight && n->state == spec.state && n->real[0] == spec.real[0] && n->num[0] == spec.num[0];
+            if (same) return (Value){.kind = V_NODE, .at = {.node = i, .stage = b->stage}};
         }
     if (st->n_node >= MAX_NODES) fail_at(spec.loc, "one layer has more than %d operations", MAX_NODES);
-    return (Value){.kind = V_NODE, .at = {node_new(b->g, b->stage, spec), b->stage, NULL}};
+    return (Value){.kind = V_NODE, .at = {.node = node_new(b->g, b->stage, spec), .stage = b->stage}};
 }
 
-static const Node *node_at(const Build *b, Value v) {
+const Node *node_at(const Build *b, Value v) {
     return &b->g->stage[v.at.stage].node[v.at.node];
 }
 
@@ -38,7 +38,7 @@ static Value make_param(Build *b, double value, Loc loc) {
     return make(b, NODE(.op = OP_param, .num = {g->n_param - 1}, .loc = loc));
 }
 
-static const Axis *last_record(Layout l) {
+const Axis *last_record(Layout l) {
     return l.n && l.axis[l.n - 1].n_part ? &l.axis[l.n - 1] : NULL;
 }
 
@@ -56,7 +56,7 @@ static Value tensor_data(Build *b, Tensor *t, Loc loc) {
     return v;
 }
 
-static Value reshaped(Build *b, Value v, Shape shape, Loc loc) {
+Value reshaped(Build *b, Value v, Shape shape, Loc loc) {
     const Node *n = node_at(b, v);
     bool same = n->shape.n == shape.n && memcmp(n->shape.d, shape.d, sizeof(int64_t) * (size_t) shape.n) == 0;
     if (same) return v;
@@ -75,7 +75,7 @@ static Value join_record(Build *b, Value v, Loc loc) {
         Layout l = {shape.n, NEWN(b->a, Axis, shape.n)};
         for (int j = 0; j < shape.n; j++) l.axis[j].size = shape.d[j];
         if (v.list.flat) {
-            Value part = {.kind = V_NODE, .at = {node, b->stage, NULL}};
+            Value part = {.kind = V_NODE, .at = {.node = node, .stage = b->stage}};
             node = reshaped(b, part, (Shape){.n = 1, .d = {shape_size(shape)}}, loc).at.node;
         } else l.axis += l.n - 1, l.n = 1;
         axis->part[i] = (Part){v.list.name[i], l};
@@ -89,15 +89,16 @@ static Value join_record(Build *b, Value v, Loc loc) {
     return r;
 }
 
-static Value to_node(Build *b, Value v, Loc loc) {
+Value to_node(Build *b, Value v, Loc loc) {
     switch (v.kind) {
     case V_TENSOR: return tensor_data(b, v.tensor, loc);
     case V_RECORD: return join_record(b, v, loc);
     case V_NUM:
-        return v.varies && b->stage > 0 ? make_param(b, v.num, loc)
+        return v.varies && b->stage >= 0 && b->g->stage[b->stage].layered ? make_param(b, v.num, loc)
                                         : make(b, NODE(.op = OP_const, .real = {v.num}, .loc = loc));
     case V_NONE: fail_at(loc, "this is 'none' here: nothing gave it a value yet");
     case V_INPUT: fail_at(loc, "this program has no input '%.*s', and no 'or' says what to take instead", FMT(v.text));
+    case V_STATE: return state_handle(b, v.state, loc);
     case V_NODE: break;
     default: fail_at(loc, "a value of the run was expected, found %s", kind_show(v));
     }
@@ -143,6 +144,11 @@ static Value product(Build *b, Tensor *t, int source, Layout out, Value x, Loc l
     int w = weight_of(b, t, source, true);
     Value v = make(b,
         NODE(.op = OP_matmul, .n_in = 1, .in = {x.at.node}, .weight = w, .shape = layout_shape(out, loc), .loc = loc));
+    if (t->source[source].scale >= 0) {
+        int scale = scale_of(b, t, source);
+        Value data = make(b, NODE(.op = OP_weight, .weight = scale, .name = b->g->stage[b->stage].weight[scale].name, .loc = loc));
+        v = make(b, NODE(.op = OP_mul, .n_in = 2, .in = {v.at.node, data.at.node}, .loc = loc));
+    }
     if (t->source[source].bias >= 0) {
         int bias = bias_of(b, t, source);
         Str name = b->g->stage[b->stage].weight[bias].name;
@@ -158,6 +164,7 @@ Value call_tensor(Build *b, Tensor *t, Value x, Loc loc) {
         fail_at(
             loc, "tensor '%.*s' is optional and the file does not have it; call it inside an 'if' on it", FMT(t->name));
     if (!t->decl->in) fail_at(loc, "'%.*s' is data, not a product; a product is declared 'a -> b'", FMT(t->name));
+    if (t->stack) return call_stack(b, t, NULL, x, loc);
     t->used = true;
     x = to_node(b, x, loc);
     int64_t in = layout_size(t->in, loc), have = shape_size(node_at(b, x)->shape);
@@ -220,8 +227,9 @@ static Value node_part(Build *b, Value v, Str part, Loc loc) {
 Value take_part(Build *b, Value v, Str part, Loc loc) {
     if (v.kind == V_ROPE) return rope_part(v.rope, part, loc);
     if (v.kind == V_TENSOR) v = to_node(b, v, loc);
+    if (v.kind == V_STATE || (v.kind == V_NODE && v.at.state)) return state_column(b, to_node(b, v, loc), part, loc);
+    if (v.kind == V_COLUMN) return column_part(b, v, part, loc);
     if (v.kind == V_NODE) return node_part(b, to_node(b, v, loc), part, loc);
-    if (v.kind == V_STATE) not_yet(loc, "parts of a state are");
     if (v.kind != V_RECORD || !v.list.name) fail_at(loc, "'.%.*s': %s has no named parts", FMT(part), kind_show(v));
     for (int i = 0; i < v.list.n; i++)
         if (str_eq(v.list.name[i], part)) return v.list.value[i];
@@ -239,7 +247,7 @@ Value view_as(Build *b, Value v, Layout l, Loc loc) {
     return r;
 }
 
-// T[id]: a row of a table.
+// T[id]: a row of a table, or one for each of several ids.
 static Value table_row(Build *b, Tensor *t, Value id, Loc loc) {
     if (!t->present)
         fail_at(
@@ -249,8 +257,11 @@ static Value table_row(Build *b, Tensor *t, Value id, Loc loc) {
     t->used = true;
     int w = weight_of(b, t, 0, false);
     Layout row = {t->out.n - 1, t->out.axis + 1};
-    Value v = make(b,
-        NODE(.op = OP_embed, .n_in = 1, .in = {id.at.node}, .weight = w, .shape = layout_shape(row, loc), .loc = loc));
+    Shape shape = node_at(b, id)->shape, one = layout_shape(row, loc);
+    if (shape.n + one.n > MAX_DIM) fail_at(loc, "a value has at most %d axes", MAX_DIM);
+    for (int i = 0; i < one.n; i++) shape.d[shape.n++] = one.d[i];
+    Value v =
+        make(b, NODE(.op = OP_embed, .n_in = 1, .in = {id.at.node}, .weight = w, .shape = shape, .loc = loc));
     v.at.record = last_record(row);
     return v;
 }
@@ -259,8 +270,9 @@ static Value table_row(Build *b, Tensor *t, Value id, Loc loc) {
 Value index_value(Build *b, Scope *s, const Expr *e, Value base) {
     Loc loc = LOC(e);
     Value i = scalar(b, s, eval(b, s, e->arg[1]));
-    if (base.kind == V_TENSOR && i.kind == V_NODE) return table_row(b, base.tensor, to_node(b, i, loc), loc);
-    if (i.kind == V_NODE) not_yet(loc, "reading a value by an id of the run is");
+    if (base.kind == V_TENSOR && i.kind == V_NODE && base.tensor->decl->out->n > 1) return table_row(b, base.tensor, ids_of(b, i, loc), loc);
+    if (base.kind == V_INPUT) return base;
+    if (i.kind == V_NODE) return gather(b, base, i, loc);
     Value v = to_node(b, base, loc);
     Shape shape = node_at(b, v)->shape;
     if (shape.n == 0) fail_at(loc, "a single number has no axis to index");

@@ -17,7 +17,7 @@ Rebuild rebuild_begin(Graph *g, int stage) {
 }
 
 static NodeSpec spec_of(const Node *n) {
-    NodeSpec spec = {.op = n->op, .n_in = n->n_in, .weight = n->weight, .state = n->op == OP_put ? n->state : -1, .shape = n->shape,
+    NodeSpec spec = {.op = n->op, .n_in = n->n_in, .weight = n->weight, .state = op_has_state(n->op) ? n->state : -1, .shape = n->shape,
                      .name = n->name, .loc = n->loc};
     memcpy(spec.in, n->in, sizeof spec.in);
     memcpy(spec.real, n->real, sizeof spec.real);
@@ -29,25 +29,6 @@ int rebuild_copy(Rebuild *b, int old) {
     NodeSpec spec = spec_of(&b->old[old]);
     for (int i = 0; i < spec.n_in; i++) spec.in[i] = b->map[spec.in[i]];
     return b->map[old] = node_new(b->g, b->stage, spec);
-}
-
-int behind_views(const Stage *s, int node, int64_t *from) {
-    *from = 0;
-    for (;;) {
-        const Node *n = &s->node[node];
-        if (n->op == OP_reshape) {
-            node = n->in[0];
-        } else if (n->op == OP_slice) {
-            Shape in = s->node[n->in[0]].shape;
-            int64_t outer = 1, inner = 1;
-            for (int i = 0; i < n->num[0]; i++) outer *= in.d[i];
-            for (int i = (int) n->num[0] + 1; i < in.n; i++) inner *= in.d[i];
-            *from = outer == 1 && *from >= 0 ? *from + n->num[1] * inner : -1;
-            node = n->in[0];
-        } else {
-            return node;
-        }
-    }
 }
 
 // ---- simplify: equal nodes become one, unused ones go ----
@@ -62,7 +43,7 @@ static bool same_value(const Node *a, const Node *b) {
 static bool *used_nodes(Arena *a, const Node *node, int n) {
     bool *used = NEWN(a, bool, n + 1);
     for (int i = n - 1; i >= 0; i--) {
-        if (node[i].op == OP_set || node[i].op == OP_put) used[i] = true;
+        if (node[i].op == OP_set || op_keeps(node[i].op)) used[i] = true;
         for (int j = 0; used[i] && j < node[i].n_in; j++) used[node[i].in[j]] = true;
     }
     return used;
@@ -77,7 +58,7 @@ void simplify(Graph *g, Report *r) {
             if (!used[i]) continue;
             int made = rebuild_copy(&b, i);
             Stage *s = &g->stage[si];
-            if (s->node[made].op == OP_set || s->node[made].op == OP_put) continue;
+            if (s->node[made].op == OP_set || op_keeps(s->node[made].op)) continue;
             for (int j = 0; j < made; j++)
                 if (same_value(&s->node[j], &s->node[made])) {
                     b.map[i] = j;
@@ -134,7 +115,7 @@ static void take_in_stage(Graph *g, int stage, int *out_global) {
     bool *partly = NEWN(g->arena, bool, b.n_old + 1);  // is read by something that is needed for the wanted rows only
     int *take = NEWN(g->arena, int, b.n_old + 1);
     for (int i = b.n_old - 1; i >= 0; i--) {
-        all[i] |= b.old[i].op == OP_put;
+        all[i] |= op_keeps(b.old[i].op);
         for (int j = 0; j < b.old[i].n_in; j++) *(all[i] ? &all[b.old[i].in[j]] : &partly[b.old[i].in[j]]) = true;
     }
     for (int i = 0; i < b.n_old; i++) {
@@ -153,7 +134,18 @@ static void take_in_stage(Graph *g, int stage, int *out_global) {
     }
 }
 
+static bool pools(const Graph *g) {
+    for (int i = 0; i < g->n_stage; i++)
+        for (int j = 0; j < g->stage[i].n_node; j++)
+            if (g->stage[i].node[j].op == OP_pool) return true;
+    return false;
+}
+
 void tail_rows(Graph *g, Report *r) {
+    if (pools(g)) { // every row counts, and what is pooled has as many rows as are wanted
+        g->global[g->logits].rate = RATE_OUT;
+        return;
+    }
     int last = peel_last_layer(g);
     int n_global = g->n_global;
     int *out_global = NEWN(g->arena, int, n_global * 2 + 8);
@@ -170,15 +162,24 @@ void tail_rows(Graph *g, Report *r) {
 // ---- merge_products: products of one input become one ----
 // needs: weights with one part. keeps: every value (slices of the merged product). breaks: weight lists of the stage.
 
+static bool is_product(Op op) { return op == OP_matmul || op == OP_experts || op == OP_each; }
+
 static bool mergeable(const Stage *s, const Node *a, const Node *b, const char **why) {
     const Weight *x = &s->weight[a->weight], *y = &s->weight[b->weight];
-    *why = x->type != y->type ? "their types differ" : x->exact != y->exact ? "one of them is exact" : NULL;
+    *why = x->type != y->type                              ? "their types differ"
+           : x->exact != y->exact                          ? "one of them is exact"
+           : x->stack != y->stack || x->apart != y->apart ? "their stacks differ"
+                                                           : NULL;
     return !*why;
+}
+
+static bool same_inputs(const Node *a, const Node *b) {
+    return a->op == b->op && a->n_in == b->n_in && memcmp(a->in, b->in, sizeof a->in[0] * (size_t) a->n_in) == 0;
 }
 
 static bool has_table_use(const Stage *s, int weight) {
     for (int i = 0; i < s->n_node; i++)
-        if (s->node[i].weight == weight && s->node[i].op != OP_matmul) return true;
+        if (s->node[i].weight == weight && !is_product(s->node[i].op)) return true;
     return false;
 }
 
@@ -189,20 +190,20 @@ static Weight merge_weights(const Graph *g, const Stage *s, const int *member, i
     m.n_part = 0, m.out = 0;
     for (int i = 0; i < n; i++) m.n_part += s->weight[s->node[member[i]].weight].n_part;
     m.part_out = NEWN(g->arena, int64_t, m.n_part);
-    m.tensor = NEWN(g->arena, int, layers * m.n_part);
+    m.tensor = NEWN(g->arena, int, layers * weight_tensors(&m));
+    int64_t each = weight_tensors(&m) / m.n_part;
     int at = 0;
     Out name = out_new(g->arena);
     for (int i = 0; i < n; i++) {
         const Weight *w = &s->weight[s->node[member[i]].weight];
         out(&name, "%s%.*s", i ? "+" : "", FMT(w->name));
-        for (int p = 0; p < w->n_part; p++) {
-            m.part_out[at + p] = w->part_out[p];
-            for (int64_t l = 0; l < layers; l++) m.tensor[l * m.n_part + at + p] = w->tensor[l * w->n_part + p];
-        }
+        for (int p = 0; p < w->n_part; p++) m.part_out[at + p] = w->part_out[p];
+        for (int64_t l = 0; l < layers; l++)
+            memcpy(m.tensor + l * weight_tensors(&m) + at * each, w->tensor + l * weight_tensors(w), sizeof(int) * (size_t) weight_tensors(w));
         at += w->n_part, m.out += w->out;
     }
     m.name = out_text(&name);
-    m.shape = (Shape){.n = 2, .d = {m.out, m.in}};
+    m.shape = m.stack ? (Shape){.n = 3, .d = {m.stack, m.out, m.in}} : (Shape){.n = 2, .d = {m.out, m.in}};
     return m;
 }
 
@@ -213,12 +214,12 @@ static void merge_in_stage(Graph *g, int si, Report *r) {
     int64_t *offset = NEWN(g->arena, int64_t, s->n_node + 1);
     for (int i = 0; i < s->n_node; i++) leader[i] = i, merged[i] = -1;
     for (int i = 0; i < s->n_node; i++) {
-        if (s->node[i].op != OP_matmul || leader[i] != i || has_table_use(s, s->node[i].weight)) continue;
+        if (!is_product(s->node[i].op) || leader[i] != i || has_table_use(s, s->node[i].weight)) continue;
         int n = 0;
         list[n++] = i;
         for (int j = i + 1; j < s->n_node; j++) {
             const char *why;
-            if (s->node[j].op != OP_matmul || leader[j] != j || s->node[j].in[0] != s->node[i].in[0]) continue;
+            if (leader[j] != j || !same_inputs(&s->node[i], &s->node[j]) || has_table_use(s, s->node[j].weight)) continue;
             Str what = str_fmt(g->arena, "merge products %.*s and %.*s", FMT(s->weight[s->node[i].weight].name),
                                FMT(s->weight[s->node[j].weight].name));
             if (!mergeable(s, &s->node[i], &s->node[j], &why)) {
@@ -239,17 +240,22 @@ static void merge_in_stage(Graph *g, int si, Report *r) {
     int *product = NEWN(g->arena, int, b.n_old + 1); // leader -> its merged product
     for (int i = 0; i < b.n_old; i++) {
         int lead = leader[i];
-        if (merged[lead] < 0 || b.old[i].op != OP_matmul) {
+        if (merged[lead] < 0) {
             rebuild_copy(&b, i);
             continue;
         }
-        const Weight *own = &g->stage[si].weight[b.old[i].weight];
-        int64_t part = own->out;
-        if (lead == i)
-            product[i] = node_new(g, si, NODE(.op = OP_matmul, .n_in = 1, .in = {b.map[b.old[i].in[0]]}, .weight = merged[i], .loc = b.old[i].loc));
-        int cut = node_new(g, si, NODE(.op = OP_slice, .n_in = 1, .in = {product[lead]}, .num = {0, offset[i]},
-                                       .shape = {.n = 1, .d = {part}}, .name = b.old[i].name, .loc = b.old[i].loc));
-        b.map[i] = node_new(g, si, NODE(.op = OP_reshape, .n_in = 1, .in = {cut}, .shape = b.old[i].shape, .name = b.old[i].name, .loc = b.old[i].loc));
+        const Node *n = &b.old[i];
+        if (lead == i) {
+            NodeSpec spec = spec_of(n);
+            for (int k = 0; k < spec.n_in; k++) spec.in[k] = b.map[spec.in[k]];
+            spec.weight = merged[i], spec.shape.n = 0, spec.name = (Str){0};
+            product[i] = node_new(g, si, spec);
+        }
+        Shape part = g->stage[si].node[product[lead]].shape;
+        int axis = part.n - 1;
+        part.d[axis] = g->stage[si].weight[n->weight].out;
+        int cut = node_new(g, si, NODE(.op = OP_slice, .n_in = 1, .in = {product[lead]}, .num = {axis, offset[i]}, .shape = part, .name = n->name, .loc = n->loc));
+        b.map[i] = node_new(g, si, NODE(.op = OP_reshape, .n_in = 1, .in = {cut}, .shape = n->shape, .name = n->name, .loc = n->loc));
     }
 }
 
@@ -261,6 +267,19 @@ void merge_products(Graph *g, Report *r) {
 // ---- quantise_inputs: what a kernel wants rounded to 8 bits is rounded once, where it is made ----
 // needs: merged products. keeps: shapes. breaks: exactness, where the target says so.
 
+// The input of a product, rounded: each vector that a product takes by itself.
+static int rounded(Rebuild *b, const Node *n, const Weight *w, int *made) {
+    int in = n->in[0];
+    int64_t parts = shape_size(b->old[in].shape) / w->in;
+    if (made[in] >= 0 && shape_last(b->g->stage[b->stage].node[made[in]].shape) == w->in) return made[in];
+    Shape shape = {.n = parts > 1 ? 2 : 1, .d = {parts > 1 ? parts : w->in, w->in}};
+    const Node from = b->old[in];
+    int x = b->map[in];
+    bool fits = shape.n == from.shape.n && shape_last(from.shape) == w->in;
+    if (!fits) x = node_new(b->g, b->stage, NODE(.op = OP_reshape, .n_in = 1, .in = {x}, .shape = shape, .name = from.name, .loc = from.loc));
+    return made[in] = node_new(b->g, b->stage, NODE(.op = OP_q8, .n_in = 1, .in = {x}, .name = from.name, .loc = from.loc));
+}
+
 void quantise_inputs(Graph *g, Report *r, const PassOptions *opt) {
     for (int si = 0; si < g->n_stage; si++) {
         Rebuild b = rebuild_begin(g, si);
@@ -268,12 +287,11 @@ void quantise_inputs(Graph *g, Report *r, const PassOptions *opt) {
         for (int i = 0; i < b.n_old; i++) q8[i] = -1;
         for (int i = 0; i < b.n_old; i++) {
             const Node *n = &b.old[i];
-            const Weight *w = n->op == OP_matmul ? &g->stage[si].weight[n->weight] : NULL;
+            const Weight *w = is_product(n->op) ? &g->stage[si].weight[n->weight] : NULL;
             if (w && !w->exact && opt->wants_q8(opt->target, w)) {
-                int in = n->in[0];
-                if (q8[in] < 0) q8[in] = node_new(g, si, NODE(.op = OP_q8, .n_in = 1, .in = {b.map[in]}, .name = b.old[in].name, .loc = b.old[in].loc));
-                int keep = b.map[in];
-                b.map[in] = q8[in];
+                int in = n->in[0], keep = b.map[in];
+                int x = rounded(&b, n, w, q8);
+                b.map[in] = x;
                 rebuild_copy(&b, i);
                 b.map[in] = keep;
             } else {
@@ -293,6 +311,7 @@ void run_passes(Graph *g, Report *r, const PassOptions *opt) {
     tail_rows(g, r);
     merge_products(g, r);
     quantise_inputs(g, r, opt);
+    copy_pieces(g, r);
     graph_check(g, false);
     fuse(g, r, opt);
     name_values(g);

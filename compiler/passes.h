@@ -28,6 +28,7 @@ void simplify(Graph *g, Report *r);
 void tail_rows(Graph *g, Report *r);
 void merge_products(Graph *g, Report *r);
 void quantise_inputs(Graph *g, Report *r, const PassOptions *opt);
+void copy_pieces(Graph *g, Report *r);
 void fuse(Graph *g, Report *r, const PassOptions *opt);
 void name_values(Graph *g);
 void run_passes(Graph *g, Report *r, const PassOptions *opt);
@@ -43,8 +44,21 @@ typedef struct {
 Rebuild rebuild_begin(Graph *g, int stage);
 int rebuild_copy(Rebuild *b, int old); // the old node with its operands mapped; sets and returns map[old]
 
-// The value behind views: follows reshape and slice; *from gets the offset of the first element when the views are one contiguous
-// range of it, -1 when they are not.
+// What a node is of the value behind its views: element (i0, i1, ..) is the base's element from + sum of i_a stride[a].
+typedef struct {
+    int base;
+    int64_t from;
+    Shape shape;
+    int64_t stride[MAX_DIM];
+    bool ok; // false: no such walk
+} View;
+View view_of(const Stage *s, int node);
+bool view_is_range(const View *v);                  // its elements lie one after the other
+bool view_is_whole(const Stage *s, const View *v);  // and are all there are
+
+// The value behind views; *from gets the offset of the first element when they are one contiguous range of it, -1 when they are not.
 int behind_views(const Stage *s, int node, int64_t *from);
+// The same with both values taken as `parts` equal parts: is it the same range of each part.
+bool behind_views_by(const Stage *s, int node, int64_t parts, int *base, int64_t *from);
 
 #endif

@@ -455,8 +455,9 @@ Spec *spec_parse(Arena *a, const char *file, Str text) {
         Stmt *s = statement(&p);
         if (s->kind == S_ASSIGN || s->kind == S_RUN || s->kind == S_RETURN || s->kind == S_IF || s->kind == S_FOR)
             fail_at(loc_at(p.s, s->pos), "statements stand in a def, a layer or the model; here only declarations do");
-        if (spec->n_arch == 0 && s->kind != S_DEF)
-            fail_at(loc_at(p.s, s->pos), "a file without 'arch NAME' at its top is a library, and holds only 'def's");
+        if (spec->n_arch == 0 && s->kind != S_DEF && s->kind != S_EXPECT && s->kind != S_IGNORE)
+            fail_at(loc_at(p.s, s->pos),
+                "a file without 'arch NAME' at its top is a library, and holds only 'def', 'expect' and 'ignore'");
         *PUSH(a, spec->body.stmt, spec->body.n, spec->body.cap) = s;
         if (is(&p, '}')) expected(&p, "a declaration");
         end_statement(&p, s->kind == S_DEF || s->kind == S_LAYER || s->kind == S_MODEL);

@@ -24,8 +24,8 @@ bool template_exists(const char *const *folders, const char *name);
 // The text from the line after `//@ section NAME` to the line before `//@ end`; empty when there is none.
 Str template_section(Str source, const char *name);
 
-// The body of a template, renamed and filled. Every param, slot and args mark that the header declares must be bound, and
-// nothing else.
+// The body of a template, renamed and filled. Every param, slot and args mark that the header declares must be bound,
+// and nothing else.
 Str template_instance(Arena *a, Str text, const char *new_name, const Binding *b, int n);
 
 // What a text stands on: the files, format sections and helper templates named by its lines `//@ needs ...`, printed

@@ -91,6 +91,12 @@ typedef Value LoopBody(Render *r, void *scope, const void *code, Value iterable,
 Loop *loop_begin(Render *r, Value iterable, LoopBody *again, void *scope, const void *code, int depth);
 bool loop_next(Render *r, Loop *loop, Value *out);
 Value loop_value(Loop *loop);
+Value undefined_param(Render *r, const String *name); // a macro's parameter that was not given
+Value undefined_cond(Render *r, int line);            // `a if b` where b is not so
+void need_namespace(Render *r, Value v);              // of `set v.name = ...`
+// Arguments of a call together: *rest and **more unpacked, and a call block's caller (each MISSING: none).
+Args join_args(Render *r, const Value *pos, size_t n_pos, const String *const *names, const Value *named, size_t n_named, Value rest, Value more,
+               Value caller);
 Value loop_filter(Render *r, Value iterable, LoopTest *test, void *scope, const void *code);
 void step(Render *r);          // one turn more; fails past the limit
 void enter_call(Render *r);    // one level deeper

@@ -21,7 +21,7 @@ _Noreturn static void bad(Reader *j, const char *what, const char *at) {
             start = p + 1;
         }
     }
-    raise(j->r, "JSONDecodeError", "%s: line %zu column %zu", what, line, utf8_count(start, (size_t) (at - start)) + 1);
+    raise_error(j->r, "JSONDecodeError", "%s: line %zu column %zu", what, line, utf8_count(start, (size_t) (at - start)) + 1);
 }
 
 static void skip_space(Reader *j) {
@@ -66,7 +66,7 @@ static void read_escape(Reader *j, Buffer *b) {
         if (low >= 0xDC00 && low < 0xE000) code = 0x10000 + ((code - 0xD800) << 10 | (low - 0xDC00));
         else j->p = before;
     }
-    buffer_add(j->r, b, bytes, utf8_put(bytes, code));
+    buffer_add(j->r, b, bytes, utf8_write(bytes, code));
 }
 
 static bool valid_utf8(const char *p, const char *end, size_t *n) {
@@ -122,7 +122,7 @@ static Value read_number(Reader *j) {
         bool ok;
         return int_parse(j->r, from, (size_t) (whole - from), 10, &ok);
     }
-    char *z = take_text(j->r, (size_t) (j->p - from) + 1);
+    char *z = render_take_text(j->r, (size_t) (j->p - from) + 1);
     memcpy(z, from, (size_t) (j->p - from));
     z[j->p - from] = 0;
     return real(strtod(z, NULL));
@@ -248,7 +248,7 @@ static void write_key(Writer *w, Value key) {
         write_string(w, key);
         return;
     }
-    if (!is_number(key) && key.kind != V_NONE) raise(w->r, "TypeError", "keys must be str, int, float, bool or None, not %s", type_name(key));
+    if (!is_number(key) && key.kind != V_NONE) raise_error(w->r, "TypeError", "keys must be str, int, float, bool or None, not %s", type_name(key));
     buffer_z(w->r, &w->b, "\"");
     if (key.kind == V_NONE) buffer_z(w->r, &w->b, "null");
     else write_number(w, key);
@@ -257,7 +257,7 @@ static void write_key(Writer *w, Value key) {
 
 // The entries by key, in place of insertion: few, so by insertion.
 static Entry *sorted(Render *r, const Dict *d) {
-    Entry *e = take_n(r, d->n, sizeof *e);
+    Entry *e = render_take_n(r, d->n, sizeof *e);
     for (size_t i = 0; i < d->n; i++) {
         size_t at = i;
         step(r);
@@ -292,14 +292,14 @@ static void write_dict(Writer *w, const Dict *d) {
 }
 
 static void write_value(Writer *w, Value v) {
-    if (++w->r->nesting > limit_nesting) raise(w->r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
+    if (++w->r->nesting > limit_nesting) raise_error(w->r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
     switch (v.kind) {
     case V_NONE: buffer_z(w->r, &w->b, "null"); break;
     case V_STR: write_string(w, v); break;
     case V_BOOL: case V_INT: case V_BIG: case V_REAL: write_number(w, v); break;
     case V_LIST: case V_TUPLE: write_list(w, v.list); break;
     case V_DICT: write_dict(w, v.dict); break;
-    default: raise(w->r, "TypeError", "Object of type %s is not JSON serializable", type_name(v));
+    default: raise_error(w->r, "TypeError", "Object of type %s is not JSON serializable", type_name(v));
     }
     w->r->nesting--;
 }

@@ -10,38 +10,38 @@
 // ---- memory ----
 static char *reserve(Render *r, size_t n, size_t align) {
     size_t at = (r->used + align - 1) & ~(align - 1);
-    if (at > r->size || n > r->size - at) raise(r, "MemoryError", "the template needs more than the %zu MiB that a rendering may take", r->size >> 20);
+    if (at > r->size || n > r->size - at) raise_error(r, "MemoryError", "the template needs more than the %zu MiB that a rendering may take", r->size >> 20);
     r->used = at + n;
     return r->base + at;
 }
 
-void *take(Render *r, size_t n) {
+void *render_take(Render *r, size_t n) {
     void *p = reserve(r, n, 16);
     memset(p, 0, n);
     return p;
 }
 
-void *take_n(Render *r, size_t n, size_t size) {
-    if (size && n > SIZE_MAX / 2 / size) raise(r, "MemoryError", "%zu values at once are more than a rendering may take", n);
-    return take(r, n * size);
+void *render_take_n(Render *r, size_t n, size_t size) {
+    if (size && n > SIZE_MAX / 2 / size) raise_error(r, "MemoryError", "%zu values at once are more than a rendering may take", n);
+    return render_take(r, n * size);
 }
 
-char *take_text(Render *r, size_t n) {
+char *render_take_text(Render *r, size_t n) {
     return reserve(r, n, 1);
 }
 
 Value text_of(Render *r, const char *p, size_t n) {
-    String *s = take(r, sizeof *s);
+    String *s = render_take(r, sizeof *s);
     *s = (String){p, n, utf8_count(p, n)};
-    return str(s);
+    return str_value(s);
 }
 
 Value text(Render *r, const char *p, size_t n) {
-    String *s = take(r, sizeof *s);
-    char *copy = take_text(r, n);
+    String *s = render_take(r, sizeof *s);
+    char *copy = render_take_text(r, n);
     if (n) memcpy(copy, p, n);
     *s = (String){copy, n, utf8_count(p, n)};
-    return str(s);
+    return str_value(s);
 }
 
 Value text_z(Render *r, const char *z) {
@@ -60,7 +60,7 @@ Value text_format(Render *r, const char *format, ...) {
 void push(Render *r, Values *list, Value v) {
     if (list->n == list->cap) {
         size_t cap = list->cap ? list->cap * 2 : 8;
-        Value *wider = take_n(r, cap, sizeof *wider);
+        Value *wider = render_take_n(r, cap, sizeof *wider);
         if (list->n) memcpy(wider, list->v, list->n * sizeof *wider);
         list->v = wider;
         list->cap = cap;
@@ -69,7 +69,7 @@ void push(Render *r, Values *list, Value v) {
 }
 
 static Value sequence(Render *r, ValueKind kind, Value *v, size_t n) {
-    List *list = take(r, sizeof *list);
+    List *list = render_take(r, sizeof *list);
     *list = (List){v, n};
     return (Value){.kind = (uint8_t) kind, .list = list};
 }
@@ -79,7 +79,7 @@ Value values_list(Render *r, const Values *list) {
 }
 
 static Value copied(Render *r, ValueKind kind, const Value *v, size_t n) {
-    Value *copy = take_n(r, n, sizeof *copy);
+    Value *copy = render_take_n(r, n, sizeof *copy);
     if (n) memcpy(copy, v, n * sizeof *copy);
     return sequence(r, kind, copy, n);
 }
@@ -93,7 +93,7 @@ Value tuple_of(Render *r, const Value *v, size_t n) {
 }
 
 static Value undefined(Render *r, Undefined u) {
-    Undefined *p = take(r, sizeof *p);
+    Undefined *p = render_take(r, sizeof *p);
     *p = u;
     return (Value){.kind = V_UNDEFINED, .undefined = p};
 }
@@ -115,11 +115,11 @@ void buffer_add(Render *r, Buffer *b, const char *p, size_t n) {
     if (n > b->cap - b->n) {
         if (b->p && b->p + b->cap == r->base + r->used) { // nothing was taken since: grow in place
             size_t more = n - (b->cap - b->n);
-            take_text(r, more);
+            render_take_text(r, more);
             b->cap += more;
         } else {
             size_t cap = (b->n + n) * 2 < 64 ? 64 : (b->n + n) * 2;
-            char *wider = take_text(r, cap);
+            char *wider = render_take_text(r, cap);
             if (b->n) memcpy(wider, b->p, b->n);
             b->p = wider;
             b->cap = cap;
@@ -151,7 +151,7 @@ Value buffer_value(Render *r, const Buffer *b) {
 }
 
 // ---- failing ----
-_Noreturn void raise(Render *r, const char *type, const char *format, ...) {
+_Noreturn void raise_error(Render *r, const char *type, const char *format, ...) {
     int n = type ? snprintf(r->error, sizeof r->error, "%s: ", type) : 0;
     va_list args;
     va_start(args, format);
@@ -191,7 +191,7 @@ _Noreturn void raise_undefined(Render *r, Value v) {
         buffer_z(r, &b, " has no attribute ");
         put_repr(r, &b, u->name);
     }
-    raise(r, u->unsafe ? "SecurityError" : "UndefinedError", "%.*s", (int) b.n, b.p);
+    raise_error(r, u->unsafe ? "SecurityError" : "UndefinedError", "%.*s", (int) b.n, b.p);
 }
 
 const char *type_name(Value v) {
@@ -218,7 +218,7 @@ size_t utf8_get(const char *p, const char *end, uint32_t *c) {
     return n;
 }
 
-size_t utf8_put(char *p, uint32_t c) {
+size_t utf8_write(char *p, uint32_t c) {
     if (c < 0x80) {
         p[0] = (char) c;
         return 1;
@@ -274,7 +274,7 @@ bool length_of(Render *r, Value v, int64_t *n) {
 
 int64_t length(Render *r, Value v) {
     int64_t n;
-    if (!length_of(r, v, &n)) raise(r, "TypeError", "object of type '%s' has no len()", type_name(v));
+    if (!length_of(r, v, &n)) raise_error(r, "TypeError", "object of type '%s' has no len()", type_name(v));
     return n;
 }
 
@@ -291,7 +291,7 @@ bool truth(Render *r, Value v) {
 
 // ---- equality and order ----
 static void deeper(Render *r) {
-    if (++r->nesting > limit_nesting) raise(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
+    if (++r->nesting > limit_nesting) raise_error(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
 }
 
 static bool same_items(Render *r, const List *a, const List *b) {
@@ -377,7 +377,7 @@ static bool compare_order(Render *r, Comparison op, Value a, Value b) {
         }
         return ordered(r, op, a.list->n < b.list->n ? -1 : a.list->n > b.list->n);
     }
-    raise(r, "TypeError", "'%s' not supported between instances of '%s' and '%s'", sign[op], type_name(a), type_name(b));
+    raise_error(r, "TypeError", "'%s' not supported between instances of '%s' and '%s'", sign[op], type_name(a), type_name(b));
 }
 
 bool compare(Render *r, Comparison op, Value a, Value b) {
@@ -403,14 +403,14 @@ bool contains(Render *r, Value v, Value in) {
     if (in.kind == V_STR) {
         if (v.kind != V_STR) {
             if (is_undefined(v) && false) raise_undefined(r, v);
-            raise(r, "TypeError", "'in <string>' requires string as left operand, not %s", type_name(v));
+            raise_error(r, "TypeError", "'in <string>' requires string as left operand, not %s", type_name(v));
         }
         return v.s->n == 0 || (v.s->n <= in.s->n && str_find(in, v, 0, (int64_t) in.s->chars, false) >= 0);
     }
     if (in.kind == V_DICT) return dict_get(r, in.dict, v) != NULL;
     if (in.kind == V_VIEW && in.view->kind == VIEW_KEYS) return dict_get(r, in.view->dict, v) != NULL;
     if (in.kind == V_RANGE) return range_contains(v, in.range);
-    if (!iterable(in)) raise(r, "TypeError", "argument of type '%s' is not iterable", type_name(in));
+    if (!iterable(in)) raise_error(r, "TypeError", "argument of type '%s' is not iterable", type_name(in));
     Iter *it = iterate(r, in);
     for (Value x; next(r, it, &x);) {
         if (same_value(r, x, v)) return true;
@@ -436,7 +436,7 @@ uint64_t hash_value(Render *r, Value v) {
         for (size_t i = 0; i < v.list->n; i++) h = mix(h ^ hash_value(r, v.list->v[i])) + i;
         r->nesting--;
         return h;
-    case V_LIST: case V_DICT: case V_VIEW: raise(r, "TypeError", "unhashable type: '%s'", type_name(v));
+    case V_LIST: case V_DICT: case V_VIEW: raise_error(r, "TypeError", "unhashable type: '%s'", type_name(v));
     case V_BOOL: case V_INT: case V_BIG: case V_REAL: return mix(hash_number(v));
     case V_UNDEFINED: case V_NONE: return mix(v.kind);
     default: return mix((uint64_t) (uintptr_t) v.iter);
@@ -444,9 +444,9 @@ uint64_t hash_value(Render *r, Value v) {
 }
 
 Dict *dict_new(Render *r, size_t room) {
-    Dict *d = take(r, sizeof *d);
+    Dict *d = render_take(r, sizeof *d);
     d->cap = room;
-    d->entry = take_n(r, room, sizeof *d->entry);
+    d->entry = render_take_n(r, room, sizeof *d->entry);
     return d;
 }
 
@@ -483,7 +483,7 @@ void dict_set(Render *r, Dict *d, Value key, Value value) {
     }
     if (d->n == d->cap) {
         size_t cap = d->cap ? d->cap * 2 : 8;
-        Entry *wider = take_n(r, cap, sizeof *wider);
+        Entry *wider = render_take_n(r, cap, sizeof *wider);
         if (d->n) memcpy(wider, d->entry, d->n * sizeof *wider);
         d->entry = wider;
         d->cap = cap;
@@ -491,7 +491,7 @@ void dict_set(Render *r, Dict *d, Value key, Value value) {
     d->entry[d->n++] = (Entry){key, value, hash};
     if (d->n > 8 && d->n * 2 > d->n_index) {
         d->n_index = d->n_index ? d->n_index * 2 : 32;
-        d->index = take_n(r, d->n_index, sizeof *d->index);
+        d->index = render_take_n(r, d->n_index, sizeof *d->index);
         for (size_t i = 0; i < d->n; i++) index_entry(d, i);
     } else if (d->index) {
         index_entry(d, d->n - 1);
@@ -506,5 +506,5 @@ const Value *dict_get(Render *r, const Dict *d, Value key) {
 
 const Value *dict_get_z(Render *r, const Dict *d, const char *key) {
     String s = {key, strlen(key), utf8_count(key, strlen(key))};
-    return dict_get(r, d, str(&s));
+    return dict_get(r, d, str_value(&s));
 }

@@ -1,7 +1,7 @@
 // The values of a chat template: Python's, as Jinja2 shows them to a template. In: constants of a compiled template, the
 // variables of a case (json.h). Out: new values; no value is ever changed, but for namespaces, loops and their kin.
 // All memory is bumped off one block that the caller gave (chat_template.h) and goes back at once after the rendering.
-// An operation that Python would answer with an exception calls raise(), which ends the rendering: it does not return.
+// An operation that Python would answer with an exception calls raise_error(), which ends the rendering: it does not return.
 #ifndef VALUE_H
 #define VALUE_H
 
@@ -113,16 +113,16 @@ struct Cycler {
 static inline Value boolean(bool b) { return (Value){.kind = V_BOOL, .b = b}; }
 static inline Value integer(int64_t i) { return (Value){.kind = V_INT, .i = i}; }
 static inline Value real(double x) { return (Value){.kind = V_REAL, .x = x}; }
-static inline Value str(const String *s) { return (Value){.kind = V_STR, .s = s}; }
+static inline Value str_value(const String *s) { return (Value){.kind = V_STR, .s = s}; }
 static inline Value marked(Value v, bool markup) { v.markup = markup; return v; }
 static inline bool is_str(Value v) { return v.kind == V_STR; }
 static inline bool is_undefined(Value v) { return v.kind == V_UNDEFINED; }
 static inline bool is_missing(Value v) { return v.kind == V_MISSING; }
 static inline bool is_number(Value v) { return v.kind >= V_BOOL && v.kind <= V_REAL; }
 
-void *take(Render *r, size_t n);                 // 16-byte aligned, zeroed; ends the rendering when the block is used up
-void *take_n(Render *r, size_t n, size_t size);
-char *take_text(Render *r, size_t n);            // n bytes, at the end of the block if nothing is taken after
+void *render_take(Render *r, size_t n);                 // 16-byte aligned, zeroed; ends the rendering when the block is used up
+void *render_take_n(Render *r, size_t n, size_t size);
+char *render_take_text(Render *r, size_t n);            // n bytes, at the end of the block if nothing is taken after
 Value text(Render *r, const char *p, size_t n);  // copied
 Value text_z(Render *r, const char *z);
 Value text_of(Render *r, const char *p, size_t n); // not copied
@@ -158,13 +158,13 @@ void buffer_format(Render *r, Buffer *b, const char *format, ...) __attribute__(
 Value buffer_value(Render *r, const Buffer *b); // takes the text over
 
 // ---- failing ----
-_Noreturn void raise(Render *r, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void raise_error(Render *r, const char *type, const char *format, ...) __attribute__((format(printf, 3, 4)));
 _Noreturn void raise_undefined(Render *r, Value v);
 const char *type_name(Value v);
 
 // ---- code points ----
 size_t utf8_get(const char *p, const char *end, uint32_t *c); // bytes read, at least 1
-size_t utf8_put(char *p, uint32_t c);                         // at most 4
+size_t utf8_write(char *p, uint32_t c);                         // at most 4
 size_t utf8_count(const char *p, size_t n);
 const char *utf8_at(const String *s, size_t i); // the byte where code point i begins, i <= chars
 unsigned uc_flags_of(uint32_t c);               // UC_* of value_unicode.h
@@ -240,7 +240,7 @@ typedef struct {
 #define NO_ARGS ((Args){0})
 // Arguments by position or name, as "value, default=, boolean=": those with = may be MISSING, one "/" ends those that
 // have no name. The function's name is for the messages.
-void bind(Render *r, const char *function, const char *signature, const Args *args, Value *out);
+void bind_args(Render *r, const char *function, const char *signature, const Args *args, Value *out);
 Value call(Render *r, Value f, const Args *args);
 Value call_method(Render *r, const Method *m, const Args *args);
 Value call_str_method(Render *r, int id, Value self, const Args *args);
@@ -265,7 +265,7 @@ void unpack(Render *r, Value v, size_t n, Value *out); // a, b = v
 typedef bool IterStep(Render *r, void *self, Value *out);
 Value generator(Render *r, const char *type, IterStep *step, void *self);
 // Those values of `it` that `test` says yes to (`for x in y if z`).
-typedef bool LoopTest(Render *r, void *scope, const void *code, Value v);
+typedef bool LoopTest(Render *r, void *scope, const void *code, Value *v); // may give another value for it
 
 // ---- filters and tests by name ----
 typedef Value FilterFn(Render *r, Value v, const Args *args);
@@ -289,5 +289,18 @@ const char *method_missing(const char *p, size_t n); // a method of Python's tha
 
 #define FILTER(name) Value filter_##name(Render *r, Value v, const Args *args)
 #define TEST(name) bool test_##name(Render *r, Value v, const Args *args)
+#define FILTERS(X)                                                                                                     \
+    X(abs) X(attr) X(batch) X(capitalize) X(center) X(default) X(dictsort) X(escape) X(filesizeformat) X(first) X(float)  \
+    X(forceescape) X(format) X(groupby) X(indent) X(int) X(items) X(join) X(last) X(length) X(list) X(lower) X(map)    \
+    X(max) X(min) X(reject) X(rejectattr) X(replace) X(reverse) X(round) X(safe) X(select) X(selectattr) X(slice)      \
+    X(sort) X(string) X(sum) X(title) X(tojson) X(trim) X(truncate) X(unique) X(upper) X(urlencode) X(wordcount) X(xmlattr)
+#define TESTS(X)                                                                                                       \
+    X(odd) X(even) X(divisibleby) X(defined) X(undefined) X(filter) X(test) X(none) X(boolean) X(false) X(true)        \
+    X(integer) X(float) X(lower) X(upper) X(string) X(mapping) X(number) X(sequence) X(iterable) X(callable) X(sameas) \
+    X(escaped) X(in) X(eq) X(ne) X(lt) X(le) X(gt) X(ge)
+#define DECLARE_FILTER(name) Value filter_##name(Render *r, Value v, const Args *args);
+#define DECLARE_TEST(name) bool test_##name(Render *r, Value v, const Args *args);
+FILTERS(DECLARE_FILTER)
+TESTS(DECLARE_TEST)
 
 #endif

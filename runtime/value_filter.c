@@ -17,29 +17,29 @@ static bool flag(Render *r, Value v) {
 }
 
 // ---- text ----
-FILTER(upper) { bind(r, "do_upper", "", args, NULL); return str_upper(r, soft_str(r, v)); }
-FILTER(lower) { bind(r, "do_lower", "", args, NULL); return str_lower(r, soft_str(r, v)); }
-FILTER(capitalize) { bind(r, "do_capitalize", "", args, NULL); return str_capitalize(r, soft_str(r, v)); }
-FILTER(string) { bind(r, "soft_str", "/", args, NULL); return soft_str(r, v); }
-FILTER(escape) { bind(r, "escape", "/", args, NULL); return escape(r, v); }
-FILTER(forceescape) { bind(r, "do_forceescape", "", args, NULL); return escape(r, to_str(r, v)); }
-FILTER(safe) { bind(r, "do_mark_safe", "", args, NULL); return marked(to_str(r, v), true); }
+FILTER(upper) { bind_args(r, "do_upper", "", args, NULL); return str_upper(r, soft_str(r, v)); }
+FILTER(lower) { bind_args(r, "do_lower", "", args, NULL); return str_lower(r, soft_str(r, v)); }
+FILTER(capitalize) { bind_args(r, "do_capitalize", "", args, NULL); return str_capitalize(r, soft_str(r, v)); }
+FILTER(string) { bind_args(r, "soft_str", "/", args, NULL); return soft_str(r, v); }
+FILTER(escape) { bind_args(r, "escape", "/", args, NULL); return escape(r, v); }
+FILTER(forceescape) { bind_args(r, "do_forceescape", "", args, NULL); return escape(r, to_str(r, v)); }
+FILTER(safe) { bind_args(r, "do_mark_safe", "", args, NULL); return marked(to_str(r, v), true); }
 
 FILTER(trim) {
     Value chars;
-    bind(r, "do_trim", "chars=", args, &chars);
+    bind_args(r, "do_trim", "chars=", args, &chars);
     return str_strip(r, soft_str(r, v), chars, true, true);
 }
 
 FILTER(replace) {
     Value a[3];
-    bind(r, "do_replace", "old, new, count=", args, a);
+    bind_args(r, "do_replace", "old, new, count=", args, a);
     int64_t count = !given(a[2]) || a[2].kind == V_NONE ? -1 : index_of(r, a[2]);
     return str_replace(r, to_str(r, v), to_str(r, a[0]), to_str(r, a[1]), count);
 }
 
 FILTER(title) {
-    bind(r, "do_title", "", args, NULL);
+    bind_args(r, "do_title", "", args, NULL);
     Value s = soft_str(r, v);
     Buffer out = {0};
     const char *p = s.s->p, *end = p + s.s->n, *word = p;
@@ -59,13 +59,13 @@ FILTER(title) {
 
 FILTER(center) {
     Value width;
-    bind(r, "do_center", "width=", args, &width);
+    bind_args(r, "do_center", "width=", args, &width);
     return str_center(r, soft_str(r, v), given(width) ? index_of(r, width) : 80, MISSING, 0);
 }
 
 FILTER(indent) {
     Value a[3];
-    bind(r, "do_indent", "width=, first=, blank=", args, a);
+    bind_args(r, "do_indent", "width=, first=, blank=", args, a);
     bool markup = is_markup(v);
     Value newline = marked(text_z(r, "\n"), markup);
     Value by = given(a[0]) && is_str(a[0]) ? a[0] : str_repeat(r, text_z(r, " "), given(a[0]) ? index_of(r, a[0]) : 4);
@@ -90,23 +90,23 @@ FILTER(indent) {
 
 FILTER(truncate) {
     Value a[4];
-    bind(r, "do_truncate", "length=, killwords=, end=, leeway=", args, a);
+    bind_args(r, "do_truncate", "length=, killwords=, end=, leeway=", args, a);
     int64_t size = given(a[0]) ? index_of(r, a[0]) : 255, leeway = given(a[3]) && a[3].kind != V_NONE ? index_of(r, a[3]) : 5;
     Value end = given(a[2]) ? a[2] : text_z(r, "...");
     int64_t n_end = length(r, end);
-    if (size < n_end) raise(r, "AssertionError", "expected length >= %lld, got %lld", (long long) n_end, (long long) size);
-    if (leeway < 0) raise(r, "AssertionError", "expected leeway >= 0, got %lld", (long long) leeway);
+    if (size < n_end) raise_error(r, "AssertionError", "expected length >= %lld, got %lld", (long long) n_end, (long long) size);
+    if (leeway < 0) raise_error(r, "AssertionError", "expected leeway >= 0, got %lld", (long long) leeway);
     if (length(r, v) <= size + leeway) return v;
     Value cut = slice(r, v, MISSING, integer(size - n_end), MISSING);
     if (!flag(r, a[1])) {
-        if (!is_str(cut)) raise(r, "AttributeError", "'%s' object has no attribute 'rsplit'", type_name(cut));
+        if (!is_str(cut)) raise_error(r, "AttributeError", "'%s' object has no attribute 'rsplit'", type_name(cut));
         cut = str_split(r, cut, text_z(r, " "), 1, true).list->v[0];
     }
     return add(r, cut, end);
 }
 
 FILTER(wordcount) {
-    bind(r, "do_wordcount", "", args, NULL);
+    bind_args(r, "do_wordcount", "", args, NULL);
     Value s = soft_str(r, v);
     int64_t n = 0;
     bool inside = false;
@@ -121,10 +121,10 @@ FILTER(wordcount) {
 }
 
 FILTER(format) {
-    if (args->n && args->n_named) raise(r, "FilterArgumentError", "can't handle positional and keyword arguments at the same time");
+    if (args->n && args->n_named) raise_error(r, "FilterArgumentError", "can't handle positional and keyword arguments at the same time");
     if (!args->n_named) return str_percent(r, soft_str(r, v), tuple_of(r, args->v, args->n));
     Dict *d = dict_new(r, args->n_named);
-    for (size_t i = 0; i < args->n_named; i++) dict_set(r, d, str(args->names[i]), args->named[i]);
+    for (size_t i = 0; i < args->n_named; i++) dict_set(r, d, str_value(args->names[i]), args->named[i]);
     return str_percent(r, soft_str(r, v), dict_value(d));
 }
 
@@ -140,7 +140,7 @@ static void put_quoted(Render *r, Buffer *b, Value v, bool query) {
 }
 
 FILTER(urlencode) {
-    bind(r, "do_urlencode", "", args, NULL);
+    bind_args(r, "do_urlencode", "", args, NULL);
     Buffer b = {0};
     if (is_str(v) || !iterable(v)) {
         put_quoted(r, &b, v, false);
@@ -162,20 +162,20 @@ FILTER(urlencode) {
 
 FILTER(xmlattr) {
     Value autospace;
-    bind(r, "do_xmlattr", "autospace=", args, &autospace);
+    bind_args(r, "do_xmlattr", "autospace=", args, &autospace);
     if (v.kind != V_DICT) {
         if (is_undefined(v)) raise_undefined(r, v);
-        raise(r, "AttributeError", "'%s' object has no attribute 'items'", type_name(v));
+        raise_error(r, "AttributeError", "'%s' object has no attribute 'items'", type_name(v));
     }
     Buffer b = {0};
     for (size_t i = 0; i < v.dict->n; i++) {
         Value key = v.dict->entry[i].key, value = v.dict->entry[i].value;
         if (value.kind == V_NONE || is_undefined(value)) continue;
-        if (!is_str(key)) raise(r, "TypeError", "expected string or bytes-like object, got '%s'", type_name(key));
+        if (!is_str(key)) raise_error(r, "TypeError", "expected string or bytes-like object, got '%s'", type_name(key));
         for (size_t k = 0; k < key.s->n; k++) {
             if (key.s->p[k] && strchr(" \t\n\r\f\v/>=", key.s->p[k])) {
                 Value shown = repr(r, key);
-                raise(r, "ValueError", "Invalid character in attribute name: %.*s", (int) shown.s->n, shown.s->p);
+                raise_error(r, "ValueError", "Invalid character in attribute name: %.*s", (int) shown.s->n, shown.s->p);
             }
         }
         if (b.n || !given(autospace) || truth(r, autospace)) buffer_z(r, &b, " ");
@@ -189,7 +189,7 @@ FILTER(xmlattr) {
 
 FILTER(tojson) {
     Value a[5];
-    bind(r, "tojson", "ensure_ascii=, indent=, separators=, sort_keys=", args, a);
+    bind_args(r, "tojson", "ensure_ascii=, indent=, separators=, sort_keys=", args, a);
     bool lines = given(a[1]) && a[1].kind != V_NONE;
     JsonStyle style = {.ensure_ascii = flag(r, a[0]), .sort_keys = flag(r, a[3]), .indent = a[1],
                        .item_sep = text_z(r, lines ? "," : ", "), .key_sep = text_z(r, ": ")};
@@ -197,7 +197,7 @@ FILTER(tojson) {
         Value two[2];
         unpack(r, a[2], 2, two);
         for (int i = 0; i < 2; i++) {
-            if (!is_str(two[i])) raise(r, "TypeError", "separators must be str, not %s", type_name(two[i]));
+            if (!is_str(two[i])) raise_error(r, "TypeError", "separators must be str, not %s", type_name(two[i]));
         }
         style.item_sep = two[0];
         style.key_sep = two[1];
@@ -207,7 +207,7 @@ FILTER(tojson) {
 
 // ---- numbers ----
 FILTER(abs) {
-    bind(r, "abs", "/", args, NULL);
+    bind_args(r, "abs", "/", args, NULL);
     return number_abs(r, v);
 }
 
@@ -219,7 +219,7 @@ static Value ascii_number(Render *r, Value s) {
 
 FILTER(int) {
     Value a[2];
-    bind(r, "do_int", "default=, base=", args, a);
+    bind_args(r, "do_int", "default=, base=", args, a);
     Value otherwise = given(a[0]) ? a[0] : integer(0);
     if (is_undefined(v)) raise_undefined(r, v);
     if (is_number(v)) {
@@ -237,7 +237,7 @@ FILTER(int) {
 
 FILTER(float) {
     Value otherwise;
-    bind(r, "do_float", "default=", args, &otherwise);
+    bind_args(r, "do_float", "default=", args, &otherwise);
     if (is_undefined(v)) raise_undefined(r, v);
     if (is_number(v)) return real(to_real(r, v));
     double x;
@@ -256,16 +256,16 @@ static Value ceil_or_floor(Render *r, Value v, bool up) {
 FILTER(round) {
     static const String names[] = {STRING("common", 6), STRING("ceil", 4), STRING("floor", 5)};
     Value a[2];
-    bind(r, "do_round", "precision=, method=", args, a);
+    bind_args(r, "do_round", "precision=, method=", args, a);
     int how = given(a[1]) ? -1 : 0;
     for (int i = 0; i < 3 && how < 0; i++) {
-        if (equal(r, a[1], str(&names[i]))) how = i;
+        if (equal(r, a[1], str_value(&names[i]))) how = i;
     }
-    if (how < 0) raise(r, "FilterArgumentError", "method must be common, ceil or floor");
+    if (how < 0) raise_error(r, "FilterArgumentError", "method must be common, ceil or floor");
     Value digits = given(a[0]) ? a[0] : integer(0);
     if (how == 0) {
-        if (is_undefined(v)) raise(r, "TypeError", "type Undefined doesn't define __round__ method");
-        if (!is_number(v)) raise(r, "TypeError", "type %s doesn't define __round__ method", type_name(v));
+        if (is_undefined(v)) raise_error(r, "TypeError", "type Undefined doesn't define __round__ method");
+        if (!is_number(v)) raise_error(r, "TypeError", "type %s doesn't define __round__ method", type_name(v));
         if (digits.kind == V_NONE) {
             if (v.kind != V_REAL) return positive(r, v);
             if (!isfinite(v.x)) return int_from_real(r, v.x);
@@ -274,26 +274,26 @@ FILTER(round) {
         return number_round(r, v, index_of(r, digits));
     }
     Value unit = power(r, integer(10), digits), scaled = mul(r, v, unit);
-    if (!is_number(scaled)) raise(r, "TypeError", "must be real number, not %s", type_name(scaled));
+    if (!is_number(scaled)) raise_error(r, "TypeError", "must be real number, not %s", type_name(scaled));
     return divide(r, ceil_or_floor(r, scaled, how == 1), unit);
 }
 
 FILTER(filesizeformat) {
     static const char *const prefixes[] = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
     Value binary;
-    bind(r, "do_filesizeformat", "binary=", args, &binary);
+    bind_args(r, "do_filesizeformat", "binary=", args, &binary);
     double bytes;
     if (is_undefined(v)) raise_undefined(r, v);
     if (is_str(v)) {
         Value s = ascii_number(r, v);
         if (!real_parse(s.s->p, s.s->n, &bytes)) {
             Value shown = repr(r, v);
-            raise(r, "ValueError", "could not convert string to float: %.*s", (int) shown.s->n, shown.s->p);
+            raise_error(r, "ValueError", "could not convert string to float: %.*s", (int) shown.s->n, shown.s->p);
         }
     } else if (is_number(v)) {
         bytes = to_real(r, v);
     } else {
-        raise(r, "TypeError", "float() argument must be a string or a real number, not '%s'", type_name(v));
+        raise_error(r, "TypeError", "float() argument must be a string or a real number, not '%s'", type_name(v));
     }
     bool two = flag(r, binary);
     double base = two ? 1024 : 1000, unit = base;
@@ -317,36 +317,27 @@ FILTER(filesizeformat) {
 // ---- anything ----
 FILTER(default) {
     Value a[2];
-    bind(r, "do_default", "default_value=, boolean=", args, a);
+    bind_args(r, "do_default", "default_value=, boolean=", args, a);
     if (!is_undefined(v) && !(flag(r, a[1]) && !truth(r, v))) return v;
     return given(a[0]) ? a[0] : text_of(r, "", 0);
 }
 
 FILTER(attr) {
     Value name;
-    bind(r, "do_attr", "name", args, &name);
+    bind_args(r, "do_attr", "name", args, &name);
     return attr_value(r, v, name);
 }
 
 FILTER(length) {
-    bind(r, "len", "/", args, NULL);
+    bind_args(r, "len", "/", args, NULL);
     return integer(length(r, v));
 }
 
 // ---- the table ----
-FILTER(batch); FILTER(dictsort); FILTER(first); FILTER(groupby); FILTER(items); FILTER(join); FILTER(last); FILTER(list); FILTER(map);
-FILTER(max); FILTER(min); FILTER(reject); FILTER(rejectattr); FILTER(reverse); FILTER(select); FILTER(selectattr); FILTER(slice);
-FILTER(sort); FILTER(sum); FILTER(unique);
-
-#define ROW(name) {#name, "filter_" #name, filter_##name}
-#define ALIAS(name, of) {name, "filter_" #of, filter_##of}
+#define ROW(name) {#name, "filter_" #name, filter_##name},
 const FilterInfo filters[] = {
-    ROW(abs), ROW(attr), ROW(batch), ROW(capitalize), ROW(center), ROW(default), ROW(dictsort), ROW(escape), ROW(filesizeformat), ROW(first),
-    ROW(float), ROW(forceescape), ROW(format), ROW(groupby), ROW(indent), ROW(int), ROW(items), ROW(join), ROW(last), ROW(length),
-    ROW(list), ROW(lower), ROW(map), ROW(max), ROW(min), ROW(reject), ROW(rejectattr), ROW(replace), ROW(reverse), ROW(round),
-    ROW(safe), ROW(select), ROW(selectattr), ROW(slice), ROW(sort), ROW(string), ROW(sum), ROW(title), ROW(tojson), ROW(trim),
-    ROW(truncate), ROW(unique), ROW(upper), ROW(urlencode), ROW(wordcount), ROW(xmlattr), ALIAS("count", length), ALIAS("d", default),
-    ALIAS("e", escape), {NULL, NULL, NULL}};
+    FILTERS(ROW) {"count", "filter_length", filter_length}, {"d", "filter_default", filter_default}, {"e", "filter_escape", filter_escape},
+    {NULL, NULL, NULL}};
 
 static bool is_named(const char *z, const char *p, size_t n) {
     return strlen(z) == n && !memcmp(z, p, n);
@@ -368,6 +359,6 @@ bool filter_of_jinja(const char *p, size_t n) {
 }
 
 _Noreturn void no_such(Render *r, const char *what, const String *name) {
-    Value shown = repr(r, str(name));
-    raise(r, "TemplateRuntimeError", "No %s named %.*s found.", what, (int) shown.s->n, shown.s->p);
+    Value shown = repr(r, str_value(name));
+    raise_error(r, "TemplateRuntimeError", "No %s named %.*s found.", what, (int) shown.s->n, shown.s->p);
 }

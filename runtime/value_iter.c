@@ -35,8 +35,8 @@ static bool loop_pairs(Render *r, void *self, Value *out) {
 
 Iter *iterate(Render *r, Value v) {
     if (v.kind == V_ITER) return v.iter;
-    if (!iterable(v)) raise(r, "TypeError", "'%s' object is not iterable", type_name(v));
-    Iter *it = take(r, sizeof *it);
+    if (!iterable(v)) raise_error(r, "TypeError", "'%s' object is not iterable", type_name(v));
+    Iter *it = render_take(r, sizeof *it);
     it->over = v;
     it->type = over_type(v);
     if (v.kind == V_STR) it->p = v.s->p;
@@ -108,19 +108,19 @@ const char *iter_type(const Iter *it) {
 }
 
 Value generator(Render *r, const char *type, IterStep *next_of, void *self) {
-    Iter *it = take(r, sizeof *it);
+    Iter *it = render_take(r, sizeof *it);
     *it = (Iter){.type = type, .step = next_of, .self = self};
     return iter_value(it);
 }
 
 void unpack(Render *r, Value v, size_t n, Value *out) {
-    if (!iterable(v)) raise(r, "TypeError", "cannot unpack non-iterable %s object", type_name(v));
+    if (!iterable(v)) raise_error(r, "TypeError", "cannot unpack non-iterable %s object", type_name(v));
     Iter *it = iterate(r, v);
     for (size_t i = 0; i < n; i++) {
-        if (!next(r, it, &out[i])) raise(r, "ValueError", "not enough values to unpack (expected %zu, got %zu)", n, i);
+        if (!next(r, it, &out[i])) raise_error(r, "ValueError", "not enough values to unpack (expected %zu, got %zu)", n, i);
     }
     Value more;
-    if (next(r, it, &more)) raise(r, "ValueError", "too many values to unpack (expected %zu)", n);
+    if (next(r, it, &more)) raise_error(r, "ValueError", "too many values to unpack (expected %zu)", n);
 }
 
 // ---- loops ----
@@ -137,7 +137,7 @@ struct Loop {
 };
 
 Loop *loop_begin(Render *r, Value iterable_value, LoopBody *again, void *scope, const void *code, int depth) {
-    Loop *loop = take(r, sizeof *loop);
+    Loop *loop = render_take(r, sizeof *loop);
     *loop = (Loop){.over = iterable_value, .it = iterate(r, iterable_value), .again = again, .scope = scope, .code = code, .depth0 = depth,
                    .index0 = -1, .length = -1};
     return loop;
@@ -178,7 +178,7 @@ static Value loop_peek(Render *r, Loop *loop) {
 enum { LOOP_CYCLE = 1000, LOOP_CHANGED };
 
 static Value loop_method(Render *r, Value self, int id, const char *name) {
-    Method *m = take(r, sizeof *m);
+    Method *m = render_take(r, sizeof *m);
     *m = (Method){self, id, name};
     return (Value){.kind = V_METHOD, .method = m};
 }
@@ -214,7 +214,7 @@ Value loop_attr(Render *r, Loop *loop, const char *name) {
 Value loop_call(Render *r, Loop *loop, int id, const Args *args); // cycle, changed, or the loop itself (0)
 Value loop_call(Render *r, Loop *loop, int id, const Args *args) {
     if (id == LOOP_CYCLE) {
-        if (!args->n) raise(r, "TypeError", "no items for cycling given");
+        if (!args->n) raise_error(r, "TypeError", "no items for cycling given");
         int64_t n = (int64_t) args->n;
         return args->v[((loop->index0 % n) + n) % n];
     }
@@ -225,8 +225,8 @@ Value loop_call(Render *r, Loop *loop, int id, const Args *args) {
         return boolean(!same);
     }
     Value over;
-    bind(r, "LoopContext.__call__", "iterable", args, &over);
-    if (!loop->again) raise(r, "TypeError", "The loop must have the 'recursive' marker to be called recursively.");
+    bind_args(r, "LoopContext.__call__", "iterable", args, &over);
+    if (!loop->again) raise_error(r, "TypeError", "The loop must have the 'recursive' marker to be called recursively.");
     enter_call(r);
     Value out = loop->again(r, loop->scope, loop->code, over, loop->depth0 + 1);
     leave_call(r);
@@ -244,13 +244,13 @@ static bool filtered_next(Render *r, void *self, Value *out) {
     Filtered *f = self;
     while (next(r, f->it, out)) {
         step(r);
-        if (f->test(r, f->scope, f->code, *out)) return true;
+        if (f->test(r, f->scope, f->code, out)) return true;
     }
     return false;
 }
 
 Value loop_filter(Render *r, Value over, LoopTest *test, void *scope, const void *code) {
-    Filtered *f = take(r, sizeof *f);
+    Filtered *f = render_take(r, sizeof *f);
     *f = (Filtered){iterate(r, over), test, scope, code};
     return generator(r, "generator", filtered_next, f);
 }

@@ -15,8 +15,8 @@ struct Big {
 
 // ---- magnitudes ----
 static Big *big_new(Render *r, size_t n) {
-    if (n > limit_big_words) raise(r, "OverflowError", "an integer of more than %d bits is more than a template may make", limit_big_words * 32);
-    Big *b = take(r, sizeof *b + n * sizeof *b->word);
+    if (n > limit_big_words) raise_error(r, "OverflowError", "an integer of more than %d bits is more than a template may make", limit_big_words * 32);
+    Big *b = render_take(r, sizeof *b + n * sizeof *b->word);
     b->n = n;
     return b;
 }
@@ -193,7 +193,7 @@ static double big_magnitude_real(const Big *b, bool sticky, int shift) {
 
 static double big_real(Render *r, const Big *b) {
     double x = big_magnitude_real(b, false, 0);
-    if (isinf(x)) raise(r, "OverflowError", "int too large to convert to float");
+    if (isinf(x)) raise_error(r, "OverflowError", "int too large to convert to float");
     return b->negative ? -x : x;
 }
 
@@ -254,21 +254,21 @@ int64_t index_of(Render *r, Value v) {
     if (v.kind == V_BOOL || v.kind == V_INT) return small(v);
     if (v.kind == V_BIG) return v.big->negative ? INT64_MIN : INT64_MAX;
     if (is_undefined(v)) raise_undefined(r, v);
-    raise(r, "TypeError", "'%s' object cannot be interpreted as an integer", type_name(v));
+    raise_error(r, "TypeError", "'%s' object cannot be interpreted as an integer", type_name(v));
 }
 
 // ---- arithmetic ----
 _Noreturn static void no_operator(Render *r, const char *sign, Value a, Value b) {
     if (is_undefined(a)) raise_undefined(r, a);
     if (is_undefined(b)) raise_undefined(r, b);
-    raise(r, "TypeError", "unsupported operand type(s) for %s: '%s' and '%s'", sign, type_name(a), type_name(b));
+    raise_error(r, "TypeError", "unsupported operand type(s) for %s: '%s' and '%s'", sign, type_name(a), type_name(b));
 }
 
 static Value join_lists(Render *r, Value a, Value b) {
     Value out = a.kind == V_LIST ? list_of(r, NULL, 0) : tuple_of(r, NULL, 0);
-    List *list = take(r, sizeof *list);
+    List *list = render_take(r, sizeof *list);
     list->n = a.list->n + b.list->n;
-    list->v = take_n(r, list->n, sizeof *list->v);
+    list->v = render_take_n(r, list->n, sizeof *list->v);
     if (a.list->n) memcpy(list->v, a.list->v, a.list->n * sizeof *list->v);
     if (b.list->n) memcpy(list->v + a.list->n, b.list->v, b.list->n * sizeof *list->v);
     out.list = list;
@@ -279,7 +279,7 @@ Value add(Render *r, Value a, Value b) {
     if (a.kind == V_STR) {
         if (b.kind == V_STR) return str_add(r, a, b);
         if (is_undefined(b)) raise_undefined(r, b);
-        if (!a.markup) raise(r, "TypeError", "can only concatenate str (not \"%s\") to str", type_name(b));
+        if (!a.markup) raise_error(r, "TypeError", "can only concatenate str (not \"%s\") to str", type_name(b));
     }
     if (is_number(a) && is_number(b)) {
         if (a.kind == V_REAL || b.kind == V_REAL) return real(to_real(r, a) + to_real(r, b));
@@ -289,7 +289,7 @@ Value add(Render *r, Value a, Value b) {
     }
     if ((a.kind == V_LIST || a.kind == V_TUPLE) && a.kind == b.kind) return join_lists(r, a, b);
     if ((a.kind == V_LIST || a.kind == V_TUPLE) && !is_undefined(b) && !(is_str(b) && b.markup)) {
-        raise(r, "TypeError", "can only concatenate %s (not \"%s\") to %s", a.kind == V_LIST ? "list" : "tuple", type_name(b), a.kind == V_LIST ? "list" : "tuple");
+        raise_error(r, "TypeError", "can only concatenate %s (not \"%s\") to %s", a.kind == V_LIST ? "list" : "tuple", type_name(b), a.kind == V_LIST ? "list" : "tuple");
     }
     no_operator(r, "+", a, b);
 }
@@ -305,9 +305,9 @@ Value sub(Render *r, Value a, Value b) {
 static Value repeat_list(Render *r, Value a, int64_t n) {
     if (n < 0) n = 0;
     if (a.list->n && n > (int64_t) (r->size / sizeof(Value))) n = (int64_t) (r->size / sizeof(Value)); // fails for want of memory
-    List *list = take(r, sizeof *list);
+    List *list = render_take(r, sizeof *list);
     list->n = a.list->n * (size_t) n;
-    list->v = take_n(r, list->n, sizeof *list->v);
+    list->v = render_take_n(r, list->n, sizeof *list->v);
     for (size_t i = 0; i < list->n; i++) list->v[i] = a.list->v[i % a.list->n];
     return (Value){.kind = a.kind, .list = list};
 }
@@ -327,11 +327,11 @@ Value mul(Render *r, Value a, Value b) {
     if (repeats(a)) {
         if (!is_int(b)) {
             Value other = repeats(b) && !repeats(a) ? a : b;
-            raise(r, "TypeError", "can't multiply sequence by non-int of type '%s'", type_name(other));
+            raise_error(r, "TypeError", "can't multiply sequence by non-int of type '%s'", type_name(other));
         }
         return a.kind == V_STR ? str_repeat(r, a, index_of(r, b)) : repeat_list(r, a, index_of(r, b));
     }
-    if (repeats(b)) raise(r, "TypeError", "can't multiply sequence by non-int of type '%s'", type_name(a));
+    if (repeats(b)) raise_error(r, "TypeError", "can't multiply sequence by non-int of type '%s'", type_name(a));
     if (!is_number(a) || !is_number(b)) no_operator(r, "*", a, b);
     if (a.kind == V_REAL || b.kind == V_REAL) return real(to_real(r, a) * to_real(r, b));
     int64_t product;
@@ -346,7 +346,7 @@ static double divide_big(Render *r, const Big *a, const Big *b) {
     if (shift >= 0) quotient = divide_magnitude(r, shift_left(r, a, (size_t) shift), b, &rest);
     else quotient = divide_magnitude(r, a, shift_left(r, b, (size_t) -shift), &rest);
     double x = big_magnitude_real(quotient, rest->n > 0, -shift);
-    if (isinf(x)) raise(r, "OverflowError", "integer division result too large for a float");
+    if (isinf(x)) raise_error(r, "OverflowError", "integer division result too large for a float");
     return a->negative != b->negative ? -x : x;
 }
 
@@ -359,16 +359,16 @@ Value divide(Render *r, Value a, Value b) {
     bool reals = a.kind == V_REAL || b.kind == V_REAL;
     if (reals || (exact(a) && exact(b))) {
         double x = to_real(r, a), y = to_real(r, b);
-        if (y == 0) raise(r, "ZeroDivisionError", reals ? "float division by zero" : "division by zero");
+        if (y == 0) raise_error(r, "ZeroDivisionError", reals ? "float division by zero" : "division by zero");
         return real(x / y);
     }
     const Big *divisor = big_of(r, b);
-    if (!divisor->n) raise(r, "ZeroDivisionError", "division by zero");
+    if (!divisor->n) raise_error(r, "ZeroDivisionError", "division by zero");
     return real(divide_big(r, big_of(r, a), divisor));
 }
 
 static void real_divmod(Render *r, double a, double b, const char *message, double *quotient, double *rest) {
-    if (b == 0) raise(r, "ZeroDivisionError", "%s", message);
+    if (b == 0) raise_error(r, "ZeroDivisionError", "%s", message);
     double m = fmod(a, b), d = (a - m) / b;
     if (m != 0) {
         if ((b < 0) != (m < 0)) {
@@ -385,7 +385,7 @@ static void real_divmod(Render *r, double a, double b, const char *message, doub
 }
 
 static void int_divmod(Render *r, Value a, Value b, const char *message, Value *quotient, Value *rest) {
-    if (b.kind != V_BIG && small(b) == 0) raise(r, "ZeroDivisionError", "%s", message);
+    if (b.kind != V_BIG && small(b) == 0) raise_error(r, "ZeroDivisionError", "%s", message);
     if (a.kind == V_BIG || b.kind == V_BIG || (small(a) == INT64_MIN && small(b) == -1)) {
         big_divmod(r, big_of(r, a), big_of(r, b), quotient, rest);
         return;
@@ -433,10 +433,10 @@ static Value int_power(Render *r, Value base, int64_t n) {
 }
 
 static double real_power(Render *r, double a, double b) {
-    if (a == 0 && b < 0) raise(r, "ZeroDivisionError", "0.0 cannot be raised to a negative power");
-    if (a < 0 && isfinite(a) && isfinite(b) && b != floor(b)) raise(r, "TypeError", "complex numbers are not supported in templates");
+    if (a == 0 && b < 0) raise_error(r, "ZeroDivisionError", "0.0 cannot be raised to a negative power");
+    if (a < 0 && isfinite(a) && isfinite(b) && b != floor(b)) raise_error(r, "TypeError", "complex numbers are not supported in templates");
     double x = pow(a, b);
-    if (isinf(x) && isfinite(a) && isfinite(b)) raise(r, "OverflowError", "(34, 'Numerical result out of range')");
+    if (isinf(x) && isfinite(a) && isfinite(b)) raise_error(r, "OverflowError", "(34, 'Numerical result out of range')");
     return x;
 }
 
@@ -446,7 +446,7 @@ Value power(Render *r, Value a, Value b) {
     if (b.kind == V_BIG || small(b) < 0) {
         if (b.kind == V_BIG && !b.big->negative) {
             if (a.kind != V_BIG && small(a) >= -1 && small(a) <= 1) return small(a) < 0 && (b.big->word[0] & 1) == 0 ? integer(1) : integer(small(a));
-            raise(r, "OverflowError", "an integer of more than %d bits is more than a template may make", limit_big_words * 32);
+            raise_error(r, "OverflowError", "an integer of more than %d bits is more than a template may make", limit_big_words * 32);
         }
         return real(real_power(r, to_real(r, a), to_real(r, b)));
     }
@@ -456,18 +456,18 @@ Value power(Render *r, Value a, Value b) {
 
 Value negate(Render *r, Value a) {
     if (is_undefined(a)) raise_undefined(r, a);
-    if (!is_number(a)) raise(r, "TypeError", "bad operand type for unary -: '%s'", type_name(a));
+    if (!is_number(a)) raise_error(r, "TypeError", "bad operand type for unary -: '%s'", type_name(a));
     return a.kind == V_REAL ? real(-a.x) : sub(r, integer(0), a);
 }
 
 Value positive(Render *r, Value a) {
     if (is_undefined(a)) raise_undefined(r, a);
-    if (!is_number(a)) raise(r, "TypeError", "bad operand type for unary +: '%s'", type_name(a));
+    if (!is_number(a)) raise_error(r, "TypeError", "bad operand type for unary +: '%s'", type_name(a));
     return a.kind == V_BOOL ? integer(a.b) : a;
 }
 
 Value number_abs(Render *r, Value v) {
-    if (!is_number(v)) raise(r, "TypeError", "bad operand type for abs(): '%s'", type_name(v));
+    if (!is_number(v)) raise_error(r, "TypeError", "bad operand type for abs(): '%s'", type_name(v));
     if (v.kind == V_REAL) return real(fabs(v.x));
     return compare_numbers(v, integer(0)) < 0 ? negate(r, v) : positive(r, v);
 }
@@ -497,8 +497,8 @@ Value number_round(Render *r, Value v, int64_t digits) {
 
 // ---- reading ----
 Value int_from_real(Render *r, double x) {
-    if (isnan(x)) raise(r, "ValueError", "cannot convert float NaN to integer");
-    if (isinf(x)) raise(r, "OverflowError", "cannot convert float infinity to integer");
+    if (isnan(x)) raise_error(r, "ValueError", "cannot convert float NaN to integer");
+    if (isinf(x)) raise_error(r, "OverflowError", "cannot convert float infinity to integer");
     if (x > -9.2e18 && x < 9.2e18) return integer((int64_t) x);
     int exponent;
     double m = frexp(fabs(x), &exponent);
@@ -543,7 +543,7 @@ Value int_parse(Render *r, const char *p, size_t n, int base, bool *ok) {
         last_line = false;
         nonzero |= d != 0;
         if (++digits > 4300 && (base & (base - 1))) {
-            raise(r, "ValueError", "Exceeds the limit (4300 digits) for integer string conversion: value has %td digits; use sys.set_int_max_str_digits() to increase the limit", end - first);
+            raise_error(r, "ValueError", "Exceeds the limit (4300 digits) for integer string conversion: value has %td digits; use sys.set_int_max_str_digits() to increase the limit", end - first);
         }
     }
     if (!any || last_line || (zero_base && *first == '0' && nonzero)) return out;
@@ -594,11 +594,11 @@ void put_real(char out[40], double x) {
     int exponent = atoi(e + 1);
     if (exponent < -4 || exponent >= 16) {
         *e = 0;
-        sprintf(out, "%se%s%02d", line, exponent < 0 ? "-" : "+", abs(exponent));
+        snprintf(out, 40, "%.30se%s%02d", line, exponent < 0 ? "-" : "+", abs(exponent) % 1000);
     } else if (exponent >= digits - 1) {
-        sprintf(out, "%.1f", x);
+        snprintf(out, 40, "%.1f", x);
     } else {
-        sprintf(out, "%.*f", digits - 1 - exponent, x);
+        snprintf(out, 40, "%.*f", digits - 1 - exponent, x);
     }
 }
 
@@ -609,12 +609,12 @@ void put_int_base(Render *r, Buffer *b, Value v, unsigned base) {
     }
     const Big *big = big_of(r, v);
     if (base == 10 && bits_of(big) > 14280) {
-        raise(r, "ValueError", "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit");
+        raise_error(r, "ValueError", "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit");
     }
     Big *rest = big_new(r, big->n);
     memcpy(rest->word, big->word, big->n * sizeof *big->word);
     size_t room = big->n * 32 + 2, n = room;
-    char *line = take_text(r, room);
+    char *line = render_take_text(r, room);
     do {
         uint32_t chunk = divide_small(rest, base == 10 ? 1000000000u : base);
         for (int i = 0; i < (base == 10 ? 9 : 1); i++, chunk /= base) {

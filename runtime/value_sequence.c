@@ -119,26 +119,26 @@ static void turn(Keyed *k, size_t n) {
 
 static Value sorted_values(Render *r, Keyed *k, size_t n, bool reverse) {
     if (reverse) turn(k, n);
-    merge_sort(r, k, take_n(r, n, sizeof *k), n);
+    merge_sort(r, k, render_take_n(r, n, sizeof *k), n);
     if (reverse) turn(k, n);
-    List *list = take(r, sizeof *list);
-    *list = (List){take_n(r, n, sizeof(Value)), n};
+    List *list = render_take(r, sizeof *list);
+    *list = (List){render_take_n(r, n, sizeof(Value)), n};
     for (size_t i = 0; i < n; i++) list->v[i] = k[i].value;
     return (Value){.kind = V_LIST, .list = list};
 }
 
 FILTER(sort) {
     Value a[3];
-    bind(r, "do_sort", "reverse=, case_sensitive=, attribute=", args, a);
+    bind_args(r, "do_sort", "reverse=, case_sensitive=, attribute=", args, a);
     bool lower = !flag(r, a[1]);
     Value paths = given(a[2]) && is_str(a[2]) ? str_split(r, a[2], text_z(r, ","), -1, false) : list_of(r, &a[2], 1);
     size_t n_path = paths.list->n;
-    Getter *g = take_n(r, n_path, sizeof *g);
+    Getter *g = render_take_n(r, n_path, sizeof *g);
     for (size_t i = 0; i < n_path; i++) g[i] = getter(r, paths.list->v[i], lower, MISSING);
     Value all = list_from(r, v);
-    Keyed *k = take_n(r, all.list->n, sizeof *k);
+    Keyed *k = render_take_n(r, all.list->n, sizeof *k);
     for (size_t i = 0; i < all.list->n; i++) {
-        Value *keys = take_n(r, n_path, sizeof *keys);
+        Value *keys = render_take_n(r, n_path, sizeof *keys);
         for (size_t p = 0; p < n_path; p++) keys[p] = get(r, &g[p], all.list->v[i]);
         k[i] = (Keyed){list_of(r, keys, n_path), all.list->v[i]};
     }
@@ -148,14 +148,14 @@ FILTER(sort) {
 FILTER(dictsort) {
     static const String names[] = {STRING("key", 3), STRING("value", 5)};
     Value a[3];
-    bind(r, "do_dictsort", "case_sensitive=, by=, reverse=", args, a);
-    bool by_value = !is_missing(a[1]) && equal(r, a[1], str(&names[1]));
-    if (!is_missing(a[1]) && !by_value && !equal(r, a[1], str(&names[0]))) {
-        raise(r, "FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
+    bind_args(r, "do_dictsort", "case_sensitive=, by=, reverse=", args, a);
+    bool by_value = !is_missing(a[1]) && equal(r, a[1], str_value(&names[1]));
+    if (!is_missing(a[1]) && !by_value && !equal(r, a[1], str_value(&names[0]))) {
+        raise_error(r, "FilterArgumentError", "You can only sort by either \"key\" or \"value\"");
     }
     if (is_undefined(v)) raise_undefined(r, v);
-    if (v.kind != V_DICT) raise(r, "AttributeError", "'%s' object has no attribute 'items'", type_name(v));
-    Keyed *k = take_n(r, v.dict->n, sizeof *k);
+    if (v.kind != V_DICT) raise_error(r, "AttributeError", "'%s' object has no attribute 'items'", type_name(v));
+    Keyed *k = render_take_n(r, v.dict->n, sizeof *k);
     for (size_t i = 0; i < v.dict->n; i++) {
         Value pair[2] = {v.dict->entry[i].key, v.dict->entry[i].value};
         k[i] = (Keyed){flag(r, a[0]) ? pair[by_value] : lowered(r, pair[by_value]), tuple_of(r, pair, 2)};
@@ -165,11 +165,11 @@ FILTER(dictsort) {
 
 FILTER(groupby) {
     Value a[3];
-    bind(r, "sync_do_groupby", "attribute, default=, case_sensitive=", args, a);
+    bind_args(r, "sync_do_groupby", "attribute, default=, case_sensitive=", args, a);
     Getter key = getter(r, a[0], !flag(r, a[2]), a[1]), shown = getter(r, a[0], false, a[1]);
     Value all = list_from(r, v);
     size_t n = all.list->n;
-    Keyed *k = take_n(r, n, sizeof *k);
+    Keyed *k = render_take_n(r, n, sizeof *k);
     for (size_t i = 0; i < n; i++) k[i] = (Keyed){get(r, &key, all.list->v[i]), all.list->v[i]};
     sorted_values(r, k, n, false);
     Values groups = {0};
@@ -185,7 +185,7 @@ FILTER(groupby) {
 
 static Value extreme(Render *r, Value v, const Args *args, const char *name, Comparison better) {
     Value a[2], best, x;
-    bind(r, name, "case_sensitive=, attribute=", args, a);
+    bind_args(r, name, "case_sensitive=, attribute=", args, a);
     Iter *it = iterate(r, v);
     if (!next(r, it, &best)) return undefined_hint(r, "No aggregated item, sequence was empty.");
     Getter key = getter(r, a[1], !flag(r, a[0]), MISSING);
@@ -204,11 +204,11 @@ FILTER(min) { return extreme(r, v, args, "do_min", CMP_LT); }
 FILTER(max) { return extreme(r, v, args, "do_max", CMP_GT); }
 
 // ---- whole sequences ----
-FILTER(list) { bind(r, "sync_do_list", "", args, NULL); return list_from(r, v); }
+FILTER(list) { bind_args(r, "sync_do_list", "", args, NULL); return list_from(r, v); }
 
 FILTER(first) {
     Value x;
-    bind(r, "sync_do_first", "", args, NULL);
+    bind_args(r, "sync_do_first", "", args, NULL);
     return next(r, iterate(r, v), &x) ? x : undefined_hint(r, "No first item, sequence was empty.");
 }
 
@@ -227,8 +227,8 @@ static bool reversible(Value v) {
 }
 
 FILTER(last) {
-    bind(r, "do_last", "", args, NULL);
-    if (!reversible(v)) raise(r, "TypeError", "'%s' object is not reversible", type_name(v));
+    bind_args(r, "do_last", "", args, NULL);
+    if (!reversible(v)) raise_error(r, "TypeError", "'%s' object is not reversible", type_name(v));
     Value all = list_from(r, v);
     return all.list->n ? all.list->v[all.list->n - 1] : undefined_hint(r, "No last item, sequence was empty.");
 }
@@ -238,9 +238,9 @@ static bool reversed_next(Render *r, void *self, Value *out) {
 }
 
 FILTER(reverse) {
-    bind(r, "do_reverse", "", args, NULL);
+    bind_args(r, "do_reverse", "", args, NULL);
     if (is_str(v)) return slice(r, v, MISSING, MISSING, integer(-1));
-    if (!iterable(v)) raise(r, "FilterArgumentError", "argument must be iterable");
+    if (!iterable(v)) raise_error(r, "FilterArgumentError", "argument must be iterable");
     Value all = reversed_list(r, v);
     if (!reversible(v)) return all;
     static const char *const views[] = {"dict_reversekeyiterator", "dict_reversevalueiterator", "dict_reverseitemiterator"};
@@ -256,11 +256,11 @@ typedef struct {
 
 FILTER(join) {
     Value a[2], x;
-    bind(r, "sync_do_join", "d=, attribute=", args, a);
+    bind_args(r, "sync_do_join", "d=, attribute=", args, a);
     Getter g = getter(r, a[1], false, MISSING);
     if (!iterable(v)) {
-        if (given(a[1])) raise(r, "TypeError", "'%s' object is not iterable", type_name(v));
-        raise(r, "TypeError", "'%s' object is not iterable", type_name(v));
+        if (given(a[1])) raise_error(r, "TypeError", "'%s' object is not iterable", type_name(v));
+        raise_error(r, "TypeError", "'%s' object is not iterable", type_name(v));
     }
     Buffer out = {0};
     Value sep = is_missing(a[0]) ? text_of(r, "", 0) : to_str(r, a[0]);
@@ -275,11 +275,11 @@ FILTER(join) {
 
 FILTER(sum) {
     Value a[2], x;
-    bind(r, "sync_do_sum", "attribute=, start=", args, a);
+    bind_args(r, "sync_do_sum", "attribute=, start=", args, a);
     Getter g = getter(r, a[0], false, MISSING);
     Value sum = is_missing(a[1]) ? integer(0) : a[1];
     Iter *it = iterate(r, v);
-    if (is_str(sum)) raise(r, "TypeError", "sum() can't sum strings [use ''.join(seq) instead]");
+    if (is_str(sum)) raise_error(r, "TypeError", "sum() can't sum strings [use ''.join(seq) instead]");
     while (next(r, it, &x)) {
         step(r);
         sum = add(r, sum, get(r, &g, x));
@@ -304,7 +304,7 @@ static Args copy_args(Render *r, const Args *args, size_t skip) {
     copy.v = list_of(r, args->v + skip, args->n - skip).list->v;
     copy.n -= skip;
     copy.named = list_of(r, args->named, args->n_named).list->v;
-    const String **names = take_n(r, args->n_named, sizeof *names);
+    const String **names = render_take_n(r, args->n_named, sizeof *names);
     for (size_t i = 0; i < args->n_named; i++) names[i] = args->names[i];
     copy.names = names;
     return copy;
@@ -312,7 +312,7 @@ static Args copy_args(Render *r, const Args *args, size_t skip) {
 
 _Noreturn static void unknown(Render *r, const char *what, Value name) {
     Value shown = repr(r, name);
-    raise(r, "TemplateRuntimeError", "No %s named %.*s.", what, (int) shown.s->n, shown.s->p);
+    raise_error(r, "TemplateRuntimeError", "No %s named %.*s.", what, (int) shown.s->n, shown.s->p);
 }
 
 static void prepare_map(Render *r, Lazy *l) {
@@ -325,13 +325,13 @@ static void prepare_map(Render *r, Lazy *l) {
                 if (strlen(keys[k]) == name->n && !memcmp(keys[k], name->p, name->n)) found[k] = l->args.named[i];
             }
         }
-        if (is_missing(found[0])) raise(r, "FilterArgumentError", "map requires a filter argument");
+        if (is_missing(found[0])) raise_error(r, "FilterArgumentError", "map requires a filter argument");
         for (size_t i = 0; i < l->args.n_named; i++) {
             const String *name = l->args.names[i];
             if (name->n == 9 && !memcmp(name->p, keys[0], 9)) continue;
             if (name->n == 7 && !memcmp(name->p, keys[1], 7)) continue;
-            Value shown = repr(r, str(name));
-            raise(r, "FilterArgumentError", "Unexpected keyword argument %.*s", (int) shown.s->n, shown.s->p);
+            Value shown = repr(r, str_value(name));
+            raise_error(r, "FilterArgumentError", "Unexpected keyword argument %.*s", (int) shown.s->n, shown.s->p);
         }
         l->get = getter(r, found[0], false, found[1]);
         l->by_attr = true;
@@ -345,7 +345,7 @@ static void prepare_map(Render *r, Lazy *l) {
 static void prepare_select(Render *r, Lazy *l) {
     size_t skip = l->by_attr;
     if (l->by_attr) {
-        if (!l->args.n) raise(r, "FilterArgumentError", "Missing parameter for attribute name");
+        if (!l->args.n) raise_error(r, "FilterArgumentError", "Missing parameter for attribute name");
         l->get = getter(r, l->args.v[0], false, MISSING);
     }
     if (l->args.n > skip) {
@@ -384,7 +384,7 @@ static bool lazy_next(Render *r, void *self, Value *out) {
 }
 
 static Value lazy(Render *r, Value v, const Args *args, bool map, bool by_attr, bool negate) {
-    Lazy *l = take(r, sizeof *l);
+    Lazy *l = render_take(r, sizeof *l);
     *l = (Lazy){.over = v, .args = copy_args(r, args, 0), .map = map, .by_attr = by_attr, .negate = negate};
     return generator(r, "generator", lazy_next, l);
 }
@@ -408,8 +408,8 @@ static bool items_next(Render *r, void *self, Value *out) {
     Chunks *c = self;
     if (!c->it) {
         if (is_undefined(c->over)) return false;
-        if (c->over.kind != V_DICT) raise(r, "TypeError", "Can only get item pairs from a mapping.");
-        View *view = take(r, sizeof *view);
+        if (c->over.kind != V_DICT) raise_error(r, "TypeError", "Can only get item pairs from a mapping.");
+        View *view = render_take(r, sizeof *view);
         *view = (View){VIEW_ITEMS, c->over.dict};
         c->it = iterate(r, (Value){.kind = V_VIEW, .view = view});
     }
@@ -417,13 +417,13 @@ static bool items_next(Render *r, void *self, Value *out) {
 }
 
 static Value chunks(Render *r, IterStep *step_of, Chunks c) {
-    Chunks *p = take(r, sizeof *p);
+    Chunks *p = render_take(r, sizeof *p);
     *p = c;
     return generator(r, "generator", step_of, p);
 }
 
 FILTER(items) {
-    bind(r, "do_items", "", args, NULL);
+    bind_args(r, "do_items", "", args, NULL);
     return chunks(r, items_next, (Chunks){.over = v});
 }
 
@@ -445,7 +445,7 @@ static bool unique_next(Render *r, void *self, Value *out) {
 
 FILTER(unique) {
     Value a[2];
-    bind(r, "sync_do_unique", "case_sensitive=, attribute=", args, a);
+    bind_args(r, "sync_do_unique", "case_sensitive=, attribute=", args, a);
     return chunks(r, unique_next, (Chunks){.over = v, .get = getter(r, a[1], !flag(r, a[0]), MISSING)});
 }
 
@@ -496,7 +496,7 @@ static bool batch_first(Render *r, void *self, Value *out) {
 
 FILTER(batch) {
     Value a[2];
-    bind(r, "do_batch", "linecount, fill_with=", args, a);
+    bind_args(r, "do_batch", "linecount, fill_with=", args, a);
     int64_t size = a[0].kind == V_INT || a[0].kind == V_BOOL ? index_of(r, a[0]) : INT64_MIN;
     return chunks(r, batch_first, (Chunks){.over = v, .fill = a[1], .size = size});
 }
@@ -505,7 +505,7 @@ static bool slice_next(Render *r, void *self, Value *out) {
     Chunks *c = self;
     if (!c->at) {
         c->items = list_from(r, c->over);
-        if (c->size == 0) raise(r, "ZeroDivisionError", "integer division or modulo by zero");
+        if (c->size == 0) raise_error(r, "ZeroDivisionError", "integer division or modulo by zero");
     }
     if (c->at >= c->size) return false;
     int64_t n = (int64_t) c->items.list->n, each = n / c->size, extra = n % c->size, i = c->at++;
@@ -519,6 +519,6 @@ static bool slice_next(Render *r, void *self, Value *out) {
 
 FILTER(slice) {
     Value a[2];
-    bind(r, "sync_do_slice", "slices, fill_with=", args, a);
+    bind_args(r, "sync_do_slice", "slices, fill_with=", args, a);
     return chunks(r, slice_next, (Chunks){.over = v, .fill = a[1], .size = index_of(r, a[0])});
 }

@@ -1,4 +1,5 @@
 // The methods of str, code point by code point as Python's. In: a str and arguments. Out: new strs. See value.h.
+#define _GNU_SOURCE
 #include "chat_template.h"
 #include "value_unicode.h"
 
@@ -15,7 +16,7 @@ static const char *end_of(Value s) {
 
 static Value need_str(Render *r, const char *method, Value v) {
     if (is_str(v)) return v;
-    raise(r, "TypeError", "%s() argument must be str, not %s", method, type_name(v));
+    raise_error(r, "TypeError", "%s() argument must be str, not %s", method, type_name(v));
 }
 
 Value str_add(Render *r, Value a, Value b) {
@@ -45,7 +46,7 @@ Value concat(Render *r, const Value *v, int n) {
 
 Value str_repeat(Render *r, Value s, int64_t n) {
     if (n <= 0 || s.s->n == 0) return marked(text_of(r, "", 0), s.markup);
-    if ((uint64_t) n > r->size / s.s->n) raise(r, "MemoryError", "a text of %lld times %zu bytes is more than a rendering may take", (long long) n, s.s->n);
+    if ((uint64_t) n > r->size / s.s->n) raise_error(r, "MemoryError", "a text of %lld times %zu bytes is more than a rendering may take", (long long) n, s.s->n);
     Buffer out = {0};
     for (int64_t i = 0; i < n; i++) buffer_str(r, &out, s);
     return marked(buffer_value(r, &out), s.markup);
@@ -156,11 +157,11 @@ static void put_case(Render *r, Buffer *out, uint32_t c, CaseKind kind) {
     for (size_t i = 0; i < tables[kind].n_special; i++) {
         const CaseSpecial *special = &tables[kind].special[i];
         if (special->c != c) continue;
-        for (int k = 0; k < 3 && special->to[k]; k++) buffer_add(r, out, bytes, utf8_put(bytes, special->to[k]));
+        for (int k = 0; k < 3 && special->to[k]; k++) buffer_add(r, out, bytes, utf8_write(bytes, special->to[k]));
         return;
     }
     c = (uint32_t) ((int32_t) c + run_delta(tables[kind].run, tables[kind].n_run, c));
-    buffer_add(r, out, bytes, utf8_put(bytes, c));
+    buffer_add(r, out, bytes, utf8_write(bytes, c));
 }
 
 static bool cased(uint32_t c) {
@@ -304,7 +305,7 @@ static bool in_set(const Value *chars, uint32_t c) {
 
 Value str_strip(Render *r, Value s, Value chars, bool left, bool right) {
     bool white = is_missing(chars) || chars.kind == V_NONE;
-    if (!white && !is_str(chars)) raise(r, "TypeError", "%s arg must be None or str", left && right ? "strip" : left ? "lstrip" : "rstrip");
+    if (!white && !is_str(chars)) raise_error(r, "TypeError", "%s arg must be None or str", left && right ? "strip" : left ? "lstrip" : "rstrip");
     const char *p = s.s->p, *end = end_of(s);
     const Value *set = white ? NULL : &chars;
     uint32_t c;
@@ -321,15 +322,15 @@ Value str_strip(Render *r, Value s, Value chars, bool left, bool right) {
 }
 
 static void put_fill(Render *r, Buffer *out, Value fill, int64_t n) {
-    if (n > 0 && (uint64_t) n > r->size / fill.s->n) raise(r, "MemoryError", "a text of %lld characters is more than a rendering may take", (long long) n);
+    if (n > 0 && (uint64_t) n > r->size / fill.s->n) raise_error(r, "MemoryError", "a text of %lld characters is more than a rendering may take", (long long) n);
     for (; n > 0; n--) buffer_str(r, out, fill);
 }
 
 Value str_center(Render *r, Value s, int64_t width, Value fill, int how) {
     static const String space = STRING(" ", 1);
-    if (is_missing(fill)) fill = str(&space);
-    if (!is_str(fill)) raise(r, "TypeError", "The fill character must be a unicode character, not %s", type_name(fill));
-    if (fill.s->chars != 1) raise(r, "TypeError", "The fill character must be exactly one character long");
+    if (is_missing(fill)) fill = str_value(&space);
+    if (!is_str(fill)) raise_error(r, "TypeError", "The fill character must be a unicode character, not %s", type_name(fill));
+    if (fill.s->chars != 1) raise_error(r, "TypeError", "The fill character must be exactly one character long");
     int64_t pad = width > (int64_t) s.s->chars ? width - (int64_t) s.s->chars : 0;
     int64_t left = how < 0 ? 0 : how > 0 ? pad : pad / 2 + (pad & width & 1);
     Buffer out = {0};
@@ -345,7 +346,7 @@ static Value zfill(Render *r, Value s, int64_t width) {
     size_t sign = s.s->n && (*s.s->p == '-' || *s.s->p == '+');
     Buffer out = {0};
     buffer_add(r, &out, s.s->p, sign);
-    put_fill(r, &out, str(&zero), width - (int64_t) s.s->chars);
+    put_fill(r, &out, str_value(&zero), width - (int64_t) s.s->chars);
     buffer_add(r, &out, s.s->p + sign, s.s->n - sign);
     return buffer_value(r, &out);
 }
@@ -359,7 +360,7 @@ static Value expand_tabs(Render *r, Value s, int64_t size) {
         size_t n = utf8_get(p, end_of(s), &c);
         if (c == '\t') {
             int64_t wide = size > 0 ? size - column % size : 0;
-            put_fill(r, &out, str(&space), wide);
+            put_fill(r, &out, str_value(&space), wide);
             column += wide;
         } else {
             buffer_add(r, &out, p, n);
@@ -423,8 +424,8 @@ static Value rsplit_space(Render *r, Value s, int64_t max) {
 
 Value str_split(Render *r, Value s, Value sep, int64_t max, bool from_right) {
     if (is_missing(sep) || sep.kind == V_NONE) return from_right ? rsplit_space(r, s, max) : split_space(r, s, max);
-    if (!is_str(sep)) raise(r, "TypeError", "must be str or None, not %s", type_name(sep));
-    if (!sep.s->n) raise(r, "ValueError", "empty separator");
+    if (!is_str(sep)) raise_error(r, "TypeError", "must be str or None, not %s", type_name(sep));
+    if (!sep.s->n) raise_error(r, "ValueError", "empty separator");
     Values out = {0};
     const char *p = s.s->p, *end = end_of(s);
     for (const char *at; max < 0 || (int64_t) out.n < max;) {
@@ -463,13 +464,13 @@ Value str_split_lines(Render *r, Value s, bool keep_ends) {
 }
 
 Value str_join(Render *r, Value sep, Value items) {
-    if (!iterable(items)) raise(r, "TypeError", "can only join an iterable");
+    if (!iterable(items)) raise_error(r, "TypeError", "can only join an iterable");
     Value list = list_from(r, items);
     Buffer out = {0};
     for (size_t i = 0; i < list.list->n; i++) {
         Value v = list.list->v[i];
         if (sep.markup) v = escape(r, v);
-        if (!is_str(v)) raise(r, "TypeError", "sequence item %zu: expected str instance, %s found", i, type_name(v));
+        if (!is_str(v)) raise_error(r, "TypeError", "sequence item %zu: expected str instance, %s found", i, type_name(v));
         if (i) buffer_str(r, &out, sep);
         buffer_str(r, &out, v);
     }
@@ -477,8 +478,8 @@ Value str_join(Render *r, Value sep, Value items) {
 }
 
 static Value partition(Render *r, Value s, Value sep, bool last) {
-    if (!is_str(sep)) raise(r, "TypeError", "must be str, not %s", type_name(sep));
-    if (!sep.s->n) raise(r, "ValueError", "empty separator");
+    if (!is_str(sep)) raise_error(r, "TypeError", "must be str, not %s", type_name(sep));
+    if (!sep.s->n) raise_error(r, "ValueError", "empty separator");
     const char *at = find_bytes(s.s->p, end_of(s), sep.s, last);
     Value three[3] = {text_of(r, "", 0), text_of(r, "", 0), text_of(r, "", 0)};
     if (at) {
@@ -498,14 +499,14 @@ static bool has_affix(Render *r, Value s, Value affix, Value from, Value to, boo
     if (affix.kind == V_TUPLE) {
         for (size_t i = 0; i < affix.list->n; i++) {
             if (!is_str(affix.list->v[i])) {
-                raise(r, "TypeError", "tuple for %s must only contain str, not %s", at_end ? "endswith" : "startswith", type_name(affix.list->v[i]));
+                raise_error(r, "TypeError", "tuple for %s must only contain str, not %s", at_end ? "endswith" : "startswith", type_name(affix.list->v[i]));
             }
             if (has_affix(r, s, affix.list->v[i], from, to, at_end)) return true;
         }
         return false;
     }
     if (!is_str(affix)) {
-        raise(r, "TypeError", "%s first arg must be str or a tuple of str, not %s", at_end ? "endswith" : "startswith", type_name(affix));
+        raise_error(r, "TypeError", "%s first arg must be str or a tuple of str, not %s", at_end ? "endswith" : "startswith", type_name(affix));
     }
     if (low > high || low > (int64_t) s.s->chars) return false;
     const char *p = utf8_at(s.s, (size_t) low), *end = utf8_at(s.s, (size_t) high);
@@ -551,11 +552,11 @@ int str_method_named(const char *p, size_t n) {
 
 static Value find_method(Render *r, int id, Value s, const Value *a) {
     int64_t low, high;
-    if (!is_str(a[0])) raise(r, "TypeError", "must be str, not %s", type_name(a[0]));
+    if (!is_str(a[0])) raise_error(r, "TypeError", "must be str, not %s", type_name(a[0]));
     clip(s, a[1], a[2], r, &low, &high);
     if (id == STR_count) return integer(count_of(s, a[0], low, high));
     int64_t at = str_find(s, a[0], low, high, id == STR_rfind || id == STR_rindex);
-    if (at < 0 && (id == STR_index || id == STR_rindex)) raise(r, "ValueError", "substring not found");
+    if (at < 0 && (id == STR_index || id == STR_rindex)) raise_error(r, "ValueError", "substring not found");
     return integer(at);
 }
 
@@ -581,7 +582,7 @@ static Value is_method(int id, Value s) {
 
 static Value replace_method(Render *r, Value s, const Value *a) {
     for (int i = 0; i < 2; i++) {
-        if (!is_str(a[i])) raise(r, "TypeError", "replace() argument %d must be str, not %s", i + 1, type_name(a[i]));
+        if (!is_str(a[i])) raise_error(r, "TypeError", "replace() argument %d must be str, not %s", i + 1, type_name(a[i]));
     }
     return str_replace(r, s, a[0], s.markup ? escape(r, a[1]) : a[1], is_missing(a[2]) ? -1 : index_of(r, a[2]));
 }
@@ -623,7 +624,7 @@ Value call_str_method(Render *r, int id, Value self, const Args *args) {
     Value a[3] = {MISSING, MISSING, MISSING};
     char name[32] = "str.";
     strcat(name, methods[id].name);
-    bind(r, name, methods[id].signature, args, a);
+    bind_args(r, name, methods[id].signature, args, a);
     Value out = str_method(r, id, self, a);
     if (is_str(out)) out.markup = self.markup;
     return out;

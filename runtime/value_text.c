@@ -89,7 +89,7 @@ static void put_repr_inside(Render *r, Buffer *b, Value v) {
 }
 
 void put_repr(Render *r, Buffer *b, Value v) {
-    if (++r->nesting > limit_nesting) raise(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
+    if (++r->nesting > limit_nesting) raise_error(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
     put_repr_inside(r, b, v);
     r->nesting--;
 }
@@ -103,7 +103,7 @@ Value repr(Render *r, Value v) {
 Value to_str(Render *r, Value v) {
     static const String empty = STRING("", 0);
     if (v.kind == V_STR) return marked(v, false);
-    if (v.kind == V_UNDEFINED) return str(&empty);
+    if (v.kind == V_UNDEFINED) return str_value(&empty);
     return repr(r, v);
 }
 
@@ -142,10 +142,10 @@ typedef struct {
 static void put_padded(Render *r, Buffer *b, const char *sign, Value body, const Spec *spec, char align) {
     int64_t pad = spec->width - (int64_t) (strlen(sign) + body.s->chars);
     if (pad < 0) pad = 0;
-    if ((uint64_t) pad > r->size) raise(r, "MemoryError", "a width of %lld is more than a rendering may take", (long long) spec->width);
+    if ((uint64_t) pad > r->size) raise_error(r, "MemoryError", "a width of %lld is more than a rendering may take", (long long) spec->width);
     int64_t left = align == '<' || align == '=' ? 0 : align == '>' ? pad : pad / 2;
     char fill[4];
-    size_t n = utf8_put(fill, spec->fill ? spec->fill : ' ');
+    size_t n = utf8_write(fill, spec->fill ? spec->fill : ' ');
     for (int64_t i = 0; i < left; i++) buffer_add(r, b, fill, n);
     buffer_z(r, b, sign);
     for (int64_t i = 0; align == '=' && i < pad; i++) buffer_add(r, b, fill, n);
@@ -204,7 +204,7 @@ static Value digits_of_real(Render *r, double x, char type, int64_t precision, b
         bool upper = type == 'F' || type == 'E' || type == 'G';
         return text_format(r, "%s%s", isnan(x) ? (upper ? "NAN" : "nan") : upper ? "INF" : "inf", type == '%' ? "%" : "");
     }
-    if (precision > 300) raise(r, "ValueError", "a precision of %lld is more than a template may ask for", (long long) precision);
+    if (precision > 300) raise_error(r, "ValueError", "a precision of %lld is more than a template may ask for", (long long) precision);
     int digits = (int) precision;
     if (type == 0) { // as repr, or as g with a digit after the point
         if (precision < 0) {
@@ -240,7 +240,7 @@ static Value digits_of_real(Render *r, double x, char type, int64_t precision, b
     snprintf(form, sizeof form, "%%%s.*%c", alternate ? "#" : "", type == 'n' ? 'g' : type);
     static char wide[1024];
     if (type == 'f' || type == 'F') {
-        char *big = take_text(r, 700);
+        char *big = render_take_text(r, 700);
         int n = snprintf(big, 700, form, digits, x);
         return text(r, big, (size_t) n);
     }
@@ -269,31 +269,31 @@ static void parse_spec(Render *r, Value text_spec, Spec *spec, Value v) {
     }
     for (; p < end && *p >= '0' && *p <= '9'; p++) {
         spec->width = (spec->width < 0 ? 0 : spec->width) * 10 + *p - '0';
-        if (spec->width > 1 << 30) raise(r, "ValueError", "Too many decimal digits in format string");
+        if (spec->width > 1 << 30) raise_error(r, "ValueError", "Too many decimal digits in format string");
     }
     if (p < end && (*p == ',' || *p == '_')) spec->group = *p++;
     if (p < end && *p == '.') {
         p++;
-        if (p == end || *p < '0' || *p > '9') raise(r, "ValueError", "Format specifier missing precision");
+        if (p == end || *p < '0' || *p > '9') raise_error(r, "ValueError", "Format specifier missing precision");
         for (spec->precision = 0; p < end && *p >= '0' && *p <= '9'; p++) {
             spec->precision = spec->precision * 10 + *p - '0';
-            if (spec->precision > 1 << 30) raise(r, "ValueError", "Too many decimal digits in format string");
+            if (spec->precision > 1 << 30) raise_error(r, "ValueError", "Too many decimal digits in format string");
         }
     }
     if (p < end) spec->type = *p++;
-    if (p < end) raise(r, "ValueError", "Invalid format specifier '%.*s' for object of type '%s'", (int) text_spec.s->n, text_spec.s->p, type_name(v));
+    if (p < end) raise_error(r, "ValueError", "Invalid format specifier '%.*s' for object of type '%s'", (int) text_spec.s->n, text_spec.s->p, type_name(v));
 }
 
 _Noreturn static void bad_code(Render *r, const Spec *spec, Value v) {
-    raise(r, "ValueError", "Unknown format code '%c' for object of type '%s'", spec->type, type_name(v));
+    raise_error(r, "ValueError", "Unknown format code '%c' for object of type '%s'", spec->type, type_name(v));
 }
 
 static void format_text(Render *r, Buffer *b, Value v, Spec *spec) {
     if (spec->type && spec->type != 's') bad_code(r, spec, v);
-    if (spec->sign) raise(r, "ValueError", spec->sign == ' ' ? "Space not allowed in string format specifier" : "Sign not allowed in string format specifier");
-    if (spec->alternate) raise(r, "ValueError", "Alternate form (#) not allowed in string format specifier");
-    if (spec->align == '=') raise(r, "ValueError", "'=' alignment not allowed in string format specifier");
-    if (spec->group) raise(r, "ValueError", "Cannot specify '%c' with 's'.", spec->group);
+    if (spec->sign) raise_error(r, "ValueError", spec->sign == ' ' ? "Space not allowed in string format specifier" : "Sign not allowed in string format specifier");
+    if (spec->alternate) raise_error(r, "ValueError", "Alternate form (#) not allowed in string format specifier");
+    if (spec->align == '=') raise_error(r, "ValueError", "'=' alignment not allowed in string format specifier");
+    if (spec->group) raise_error(r, "ValueError", "Cannot specify '%c' with 's'.", spec->group);
     if (spec->zero && !spec->fill) spec->fill = '0';
     if (spec->precision >= 0 && (size_t) spec->precision < v.s->chars) v = str_slice(r, v, 0, spec->precision, 1, spec->precision);
     put_padded(r, b, "", v, spec, spec->align ? spec->align : '<');
@@ -302,7 +302,7 @@ static void format_text(Render *r, Buffer *b, Value v, Spec *spec) {
 Value format_field(Render *r, Value v, Value spec_text) {
     if (!spec_text.s->n) return to_str(r, v);
     if (v.kind != V_STR && !is_number(v)) {
-        raise(r, "TypeError", "unsupported format string passed to %s.__format__", type_name(v));
+        raise_error(r, "TypeError", "unsupported format string passed to %s.__format__", type_name(v));
     }
     Spec spec;
     parse_spec(r, spec_text, &spec, v);
@@ -317,13 +317,13 @@ Value format_field(Render *r, Value v, Value spec_text) {
         put_formatted_number(r, &b, is_negative(real(x)), "", digits_of_real(r, x, spec.type, spec.precision, spec.alternate), &spec);
     } else {
         if (spec.type && !strchr("bcdoxXn", spec.type)) bad_code(r, &spec, v);
-        if (spec.precision >= 0) raise(r, "ValueError", "Precision not allowed in integer format specifier");
+        if (spec.precision >= 0) raise_error(r, "ValueError", "Precision not allowed in integer format specifier");
         if (spec.type == 'c') {
             char c[4];
             int64_t code = index_of(r, v);
-            if (code < 0 || code > 0x10FFFF) raise(r, "OverflowError", "%%c arg not in range(0x110000)");
+            if (code < 0 || code > 0x10FFFF) raise_error(r, "OverflowError", "%%c arg not in range(0x110000)");
             if (!spec.align) spec.align = '<';
-            put_padded(r, &b, "", text(r, c, utf8_put(c, (uint32_t) code)), &spec, spec.align);
+            put_padded(r, &b, "", text(r, c, utf8_write(c, (uint32_t) code)), &spec, spec.align);
         } else {
             const char *prefix = !spec.alternate ? "" : spec.type == 'x' ? "0x" : spec.type == 'X' ? "0X" : spec.type == 'o' ? "0o" : spec.type == 'b' ? "0b" : "";
             put_formatted_number(r, &b, is_negative(v), prefix, digits_of_int(r, v, spec.type), &spec);
@@ -341,10 +341,10 @@ typedef struct {
 
 static Value next_arg(Render *r, PercentArgs *a) {
     if (a->args.kind == V_TUPLE) {
-        if (a->at >= a->args.list->n) raise(r, "TypeError", "not enough arguments for format string");
+        if (a->at >= a->args.list->n) raise_error(r, "TypeError", "not enough arguments for format string");
         return a->args.list->v[a->at++];
     }
-    if (a->at++) raise(r, "TypeError", "not enough arguments for format string");
+    if (a->at++) raise_error(r, "TypeError", "not enough arguments for format string");
     return a->args;
 }
 
@@ -353,12 +353,12 @@ static int64_t star_or_number(Render *r, PercentArgs *a, const char **p, const c
     if (*p < end && **p == '*') {
         (*p)++;
         Value v = next_arg(r, a);
-        if (v.kind != V_INT && v.kind != V_BOOL) raise(r, "TypeError", "* wants int");
+        if (v.kind != V_INT && v.kind != V_BOOL) raise_error(r, "TypeError", "* wants int");
         return index_of(r, v);
     }
     for (; *p < end && **p >= '0' && **p <= '9'; (*p)++) {
         n = n * 10 + **p - '0';
-        if (n > 1 << 30) raise(r, "ValueError", "width too big");
+        if (n > 1 << 30) raise_error(r, "ValueError", "width too big");
     }
     return n;
 }
@@ -368,9 +368,9 @@ static void percent_number(Render *r, Buffer *b, Value v, Spec *spec, char type)
     if (!is_number(v)) {
         if (reals) {
             if (is_undefined(v)) raise_undefined(r, v);
-            raise(r, "TypeError", "must be real number, not %s", type_name(v));
+            raise_error(r, "TypeError", "must be real number, not %s", type_name(v));
         }
-        raise(r, "TypeError", "%%%c format: %s is required, not %s", type, strchr("xXo", type) ? "an integer" : "a real number", type_name(v));
+        raise_error(r, "TypeError", "%%%c format: %s is required, not %s", type, strchr("xXo", type) ? "an integer" : "a real number", type_name(v));
     }
     spec->type = type == 'i' || type == 'u' ? 'd' : type;
     if (reals) {
@@ -379,7 +379,7 @@ static void percent_number(Render *r, Buffer *b, Value v, Spec *spec, char type)
         return;
     }
     if (v.kind == V_REAL) {
-        if (strchr("xXo", type)) raise(r, "TypeError", "%%%c format: an integer is required, not float", type);
+        if (strchr("xXo", type)) raise_error(r, "TypeError", "%%%c format: an integer is required, not float", type);
         v = int_from_real(r, v.x);
     }
     Value digits = digits_of_int(r, v, spec->type);
@@ -405,10 +405,10 @@ static void percent_one(Render *r, Buffer *b, PercentArgs *a, Value v, Spec *spe
             put_padded(r, b, "", v, spec, spec->align ? spec->align : '>');
             return;
         }
-        if (v.kind != V_INT && v.kind != V_BOOL) raise(r, "TypeError", "%%c requires int or char");
+        if (v.kind != V_INT && v.kind != V_BOOL) raise_error(r, "TypeError", "%%c requires int or char");
         int64_t code = index_of(r, v);
-        if (code < 0 || code > 0x10FFFF) raise(r, "OverflowError", "%%c arg not in range(0x110000)");
-        put_padded(r, b, "", text(r, c, utf8_put(c, (uint32_t) code)), spec, spec->align ? spec->align : '>');
+        if (code < 0 || code > 0x10FFFF) raise_error(r, "OverflowError", "%%c arg not in range(0x110000)");
+        put_padded(r, b, "", text(r, c, utf8_write(c, (uint32_t) code)), spec, spec->align ? spec->align : '>');
     } else {
         if (spec->align == '<') spec->zero = false;
         percent_number(r, b, v, spec, type);
@@ -416,18 +416,18 @@ static void percent_one(Render *r, Buffer *b, PercentArgs *a, Value v, Spec *spe
 }
 
 static const char *mapping_key(Render *r, PercentArgs *a, const char *p, const char *end, Value *v) {
-    if (a->args.kind != V_DICT) raise(r, "TypeError", "format requires a mapping");
+    if (a->args.kind != V_DICT) raise_error(r, "TypeError", "format requires a mapping");
     const char *from = ++p;
     for (int depth = 1; p < end; p++) {
         if (*p == '(') depth++;
         if (*p == ')' && --depth == 0) break;
     }
-    if (p == end) raise(r, "ValueError", "incomplete format key");
+    if (p == end) raise_error(r, "ValueError", "incomplete format key");
     Value key = text_of(r, from, (size_t) (p - from));
     const Value *found = dict_get(r, a->args.dict, key);
     if (!found) {
         Value shown = repr(r, key);
-        raise(r, "KeyError", "%.*s", (int) shown.s->n, shown.s->p);
+        raise_error(r, "KeyError", "%.*s", (int) shown.s->n, shown.s->p);
     }
     *v = *found;
     a->at = 1;
@@ -464,7 +464,7 @@ Value str_percent(Render *r, Value format, Value args) {
             if (spec.precision < 0) spec.precision = 0;
         }
         if (p < end && strchr("hlL", *p) && *p) p++;
-        if (p == end) raise(r, "ValueError", "incomplete format");
+        if (p == end) raise_error(r, "ValueError", "incomplete format");
         if (*p == '%') {
             buffer_z(r, &b, "%");
             p++;
@@ -473,13 +473,13 @@ Value str_percent(Render *r, Value format, Value args) {
         if (!*p || !strchr("diouxXeEfFgGcrsa", *p)) {
             uint32_t c;
             size_t n = utf8_get(p, end, &c);
-            raise(r, "ValueError", "unsupported format character '%.*s' (0x%x) at index %zu", (int) n, p, c, utf8_count(format.s->p, (size_t) (p - format.s->p)));
+            raise_error(r, "ValueError", "unsupported format character '%.*s' (0x%x) at index %zu", (int) n, p, c, utf8_count(format.s->p, (size_t) (p - format.s->p)));
         }
         if (is_missing(v)) v = next_arg(r, &a);
         percent_one(r, &b, &a, v, &spec, *p++);
     }
     bool left = args.kind == V_TUPLE ? a.at < args.list->n : !a.at && !keyed;
-    if (left) raise(r, "TypeError", "not all arguments converted during string formatting");
+    if (left) raise_error(r, "TypeError", "not all arguments converted during string formatting");
     return marked(buffer_value(r, &b), format.markup);
 }
 
@@ -499,23 +499,23 @@ static Value field_first(Render *r, FormatArgs *f, const char *p, size_t n) {
         if (digits && at < 1 << 28) at = at * 10 + p[i] - '0';
     }
     if (n == 0) {
-        if (f->at < 0) raise(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
+        if (f->at < 0) raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
         at = f->at++;
         f->automatic = true;
         digits = true;
     } else if (digits) {
-        if (f->automatic) raise(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
+        if (f->automatic) raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
         f->at = -1;
     }
     if (digits) {
-        if ((size_t) at >= f->args->n) raise(r, "IndexError", "Replacement index %lld out of range for positional args tuple", (long long) at);
+        if ((size_t) at >= f->args->n) raise_error(r, "IndexError", "Replacement index %lld out of range for positional args tuple", (long long) at);
         return f->args->v[at];
     }
     for (size_t i = 0; i < f->args->n_named; i++) {
         if (f->args->names[i]->n == n && !memcmp(f->args->names[i]->p, p, n)) return f->args->named[i];
     }
     Value shown = repr(r, text_of(r, p, n));
-    raise(r, "KeyError", "%.*s", (int) shown.s->n, shown.s->p);
+    raise_error(r, "KeyError", "%.*s", (int) shown.s->n, shown.s->p);
 }
 
 static Value field_value(Render *r, FormatArgs *f, const char *p, const char *end) {
@@ -526,14 +526,14 @@ static Value field_value(Render *r, FormatArgs *f, const char *p, const char *en
         const char *from = at + 1;
         if (*at == '.') {
             for (at = from; at < end && *at != '.' && *at != '[';) at++;
-            if (at == from) raise(r, "ValueError", "Empty attribute in format string");
+            if (at == from) raise_error(r, "ValueError", "Empty attribute in format string");
             v = attr(r, v, text(r, from, (size_t) (at - from)).s);
             continue;
         }
-        if (*at != '[') raise(r, "ValueError", "Only '.' or '[' may follow ']' in format field specifier");
+        if (*at != '[') raise_error(r, "ValueError", "Only '.' or '[' may follow ']' in format field specifier");
         for (at = from; at < end && *at != ']';) at++;
-        if (at == end) raise(r, "ValueError", "Missing ']' in format string");
-        if (at == from) raise(r, "ValueError", "Empty attribute in format string");
+        if (at == end) raise_error(r, "ValueError", "Missing ']' in format string");
+        if (at == from) raise_error(r, "ValueError", "Empty attribute in format string");
         bool ok;
         Value key = text(r, from, (size_t) (at - from)), whole = int_parse(r, from, (size_t) (at - from), 10, &ok);
         v = item(r, v, ok && *from != '-' && *from != '+' ? whole : key);
@@ -548,7 +548,7 @@ static const char *format_one(Render *r, FormatArgs *f, Buffer *b, const char *p
     const char *from = p;
     int open = 1;
     for (; p < end && open; p++) open += *p == '{' ? 1 : *p == '}' ? -1 : 0;
-    if (open) raise(r, "ValueError", from == end ? "Single '{' encountered in format string" : "expected '}' before end of string");
+    if (open) raise_error(r, "ValueError", from == end ? "Single '{' encountered in format string" : "expected '}' before end of string");
     const char *close = p - 1, *name_end = from;
     for (int bracket = 0; name_end < close && (bracket || (*name_end != '!' && *name_end != ':')); name_end++) {
         if (*name_end == '[') bracket = 1;
@@ -557,13 +557,13 @@ static const char *format_one(Render *r, FormatArgs *f, Buffer *b, const char *p
     Value v = field_value(r, f, from, name_end);
     const char *spec = name_end;
     if (spec < close && *spec == '!') {
-        if (close - spec < 2) raise(r, "ValueError", "end of string while looking for conversion specifier");
+        if (close - spec < 2) raise_error(r, "ValueError", "end of string while looking for conversion specifier");
         char how = spec[1];
         spec += 2;
-        if (spec < close && *spec != ':') raise(r, "ValueError", "expected ':' after conversion specifier");
+        if (spec < close && *spec != ':') raise_error(r, "ValueError", "expected ':' after conversion specifier");
         if (how == 's') v = to_str(r, v);
         else if (how == 'r' || how == 'a') v = repr(r, v);
-        else raise(r, "ValueError", "Unknown conversion specifier %c", how);
+        else raise_error(r, "ValueError", "Unknown conversion specifier %c", how);
     }
     Value spec_text = spec < close ? format_text_with(r, f, spec + 1, close, depth + 1) : text_of(r, "", 0);
     Value out = f->self.markup && is_markup(v) ? v : format_field(r, v, spec_text);
@@ -573,7 +573,7 @@ static const char *format_one(Render *r, FormatArgs *f, Buffer *b, const char *p
 
 static Value format_text_with(Render *r, FormatArgs *f, const char *p, const char *end, int depth) {
     Buffer b = {0};
-    if (depth > 2) raise(r, "ValueError", "Max string recursion exceeded");
+    if (depth > 2) raise_error(r, "ValueError", "Max string recursion exceeded");
     while (p < end) {
         const char *from = p;
         while (p < end && *p != '{' && *p != '}') p++;
@@ -583,7 +583,7 @@ static Value format_text_with(Render *r, FormatArgs *f, const char *p, const cha
             buffer_add(r, &b, p, 1);
             p += 2;
         } else if (*p == '}') {
-            raise(r, "ValueError", "Single '}' encountered in format string");
+            raise_error(r, "ValueError", "Single '}' encountered in format string");
         } else {
             p = format_one(r, f, &b, p + 1, end, depth);
         }

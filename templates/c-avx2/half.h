@@ -38,7 +38,8 @@ static inline float bf16_to_f32(uint16_t h) {
 
 static inline void f16_to_f32_n(const uint8_t *restrict h, float *restrict y, int64_t n) {
     const int64_t whole = n / 8 * 8;
-    for (int64_t i = 0; i < whole; i += 8) _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (h + 2 * i))));
+    for (int64_t i = 0; i < whole; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (h + 2 * i))));
     for (int64_t i = whole; i < n; i++) y[i] = f16_to_f32(read_u16(h + 2 * i));
 }
 

@@ -1,6 +1,6 @@
 // Rows of activations against one packed panel: the core of every matrix product on packed weights, with AVX2.
-// In: a panel of 16 rows of weights, k long; rows of q8 activations, x_bytes apart. Out: v[r][lane], the sixteen products of
-// each row.
+// In: a panel of 16 rows of weights, k long; rows of q8 activations, x_bytes apart. Out: v[r][lane], the sixteen
+// products of each row.
 // Integers of a block of 32 are summed exactly: vpmaddubsw gives int16 sums of two products, FMT_terms of which fit in
 // an int16 (q <= 15: 8 * 2 * 15 * 127 = 30480; q <= 31: 4 * 2 * 31 * 127 = 31496; q <= 63: 2 * 2 * 63 * 127 = 32004;
 // |q| <= 128, with the sign moved to the activation: 2 * 128 * 127 = 32512; all below 32767, so nothing saturates).
@@ -18,6 +18,10 @@
 #include "half.h"
 
 #include "tile.h"
+
+#include "../c/panel.h"
+
+#include "../format/pack.h"
 
 #define TUNED_AVX2
 #include "../format/q4_1.c"
@@ -55,7 +59,8 @@ static inline void panel_unpack(const uint8_t *restrict w, int first, int n, pan
 
 // Sixteen sums of two products, w unsigned or, where only one such sum fits, signed.
 static inline __m256i panel_products(__m256i w, __m256i x) {
-    return FMT_terms == 1 ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)) : _mm256_maddubs_epi16(w, x);
+    return FMT_terms == 1 ? _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w))
+                          : _mm256_maddubs_epi16(w, x);
 }
 
 // The f32 step of one row and block: acc + d dx sum, + m dx (sum of x). xd: the row's d for this block.
@@ -69,8 +74,8 @@ static inline __m256 panel_step(__m256 acc, __m256i sum, __m256i pair, __m256 d,
     return FMT_minima ? _mm256_fmadd_ps(m, _mm256_broadcast_ss((const float *) (xd + k / 8)), acc) : acc;
 }
 
-// n unpacked blocks from block `first` on, for a few rows: v[r] goes on from what it holds. The loops along a block stay
-// loops: small code, and twelve sums, two vectors of weights and one of activations fill the sixteen registers.
+// n unpacked blocks from block `first` on, for a few rows: v[r] goes on from what it holds. The loops along a block
+// stay loops: small code, and twelve sums, two vectors of weights and one of activations fill the sixteen registers.
 static inline __attribute__((always_inline)) void panel_tile(const panel_unpacked *restrict u, int first, int n,
     const uint8_t *restrict x, size_t x_bytes, int k, const int rows, float (*restrict v)[16]) {
     for (int b = 0; b < n; b++) {
@@ -96,7 +101,9 @@ static inline __attribute__((always_inline)) void panel_tile(const panel_unpacke
 #pragma GCC unroll 2
             for (int h = 0; h < 2; h++) {
                 const __m256i pair = u->pair[b][h];
-                const __m256i factor = !FMT_grouped ? pair : t < 4 / FMT_terms ? first_of_pair(pair) : second_of_pair(pair);
+                const __m256i factor = !FMT_grouped ? pair
+                    : t < 4 / FMT_terms             ? first_of_pair(pair)
+                                                    : second_of_pair(pair);
 #pragma GCC unroll 6
                 for (int r = 0; r < rows; r++)
                     sum[r][h] = _mm256_add_epi32(sum[r][h], _mm256_madd_epi16(part[r][h], factor));
@@ -145,7 +152,9 @@ static inline __attribute__((always_inline)) void panel_few(const uint8_t *restr
             }
 #pragma GCC unroll 2
             for (int h = 0; h < 2; h++) {
-                const __m256i factor = !FMT_grouped ? pair[h] : t < 4 ? first_of_pair(pair[h]) : second_of_pair(pair[h]);
+                const __m256i factor = !FMT_grouped ? pair[h]
+                    : t < 4                         ? first_of_pair(pair[h])
+                                                    : second_of_pair(pair[h]);
 #pragma GCC unroll 4
                 for (int r = 0; r < rows; r++)
                     sum[r][h] = _mm256_add_epi32(sum[r][h], _mm256_madd_epi16(part[r][h], factor));
@@ -161,8 +170,8 @@ static inline __attribute__((always_inline)) void panel_few(const uint8_t *restr
         for (int h = 0; h < 2; h++) _mm256_store_ps(v[r] + 8 * h, acc[r][h]);
 }
 
-static void panel(const uint8_t *restrict w, int k, const uint8_t *restrict x, size_t x_bytes, int rows,
-    float (*restrict v)[16]) {
+static void panel(
+    const uint8_t *restrict w, int k, const uint8_t *restrict x, size_t x_bytes, int rows, float (*restrict v)[16]) {
     switch (rows) {
     case 1: panel_few(w, k, x, x_bytes, 1, v); return;
     case 2: panel_few(w, k, x, x_bytes, 2, v); return;

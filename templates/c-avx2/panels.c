@@ -1,6 +1,7 @@
 // Matrix product on packed panels; panel.c is what differs from one instruction set to the next.
 // In: panels of 16 rows of weights, [rows] q8 activations. Out: sixteen outputs of a row at a time to `store`.
-// The panels of strands alternate: panel p of strand s is number p * S + s. The last one of a strand is filled up with zeros.
+// The panels of strands alternate: panel p of strand s is number p * S + s. The last one of a strand is filled up
+// with zeros.
 //
 //@ template panels
 //@ param K 576
@@ -32,7 +33,7 @@ static void panels(const uint8_t *restrict w, const uint8_t *restrict x, int row
         for (int s = 0; s < S; s++)
             FMT_panel(w + (size_t) (p * S + s) * panel_bytes, K, x + (size_t) r0 * x_bytes, x_bytes, r1 - r0, v[s]);
         for (int r = r0; r < r1; r++) {
-            const float *restrict v0 = v[0][r - r0]; //@ strand
+            const float *restrict v0 = v[0][r - r0];                                  //@ strand
             for (int i = 0; i < m; i++) y[(size_t) r * N + (size_t) (n + i)] = v0[i]; //@ store
         }
     }

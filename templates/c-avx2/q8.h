@@ -1,7 +1,7 @@
 //@ needs half.h
 // Activations as bytes: what a row of floats is turned into before it meets packed weights.
-// In: k floats, k a multiple of 32. Out, one after the other: k int8 q; k / 32 float d, x ~ d q; k / 32 float, d times the
-// sum of the 32 q; k / 16 int16, the sums of 16 q. Rows take q8_bytes(k), a multiple of 64.
+// In: k floats, k a multiple of 32. Out, one after the other: k int8 q; k / 32 float d, x ~ d q; k / 32 float, d
+// times the sum of the 32 q; k / 16 int16, the sums of 16 q. Rows take q8_bytes(k), a multiple of 64.
 static inline size_t q8_bytes(int64_t k) {
     return (size_t) (k + k / 8 * 3 + 63) / 64 * 64;
 }
@@ -44,4 +44,7 @@ static inline void quantize_q8(const float *restrict x, uint8_t *restrict q, int
         s[2 * b] = (int16_t) s0;
         s[2 * b + 1] = (int16_t) s1;
     }
+    // gcc 12 takes a caller whose input is a local array for a function without effects, and drops the call; not with
+    // this.
+    __asm__ volatile("" : : : "memory");
 }

@@ -1,8 +1,8 @@
 //@ needs half.h
 // Lines of packed panels (c/panel.h says how integers lie in them) as vectors of bytes: 8 lanes of 4 weights.
 // In: the lines of a block of 32 weights, j the line 0..7 wanted, half: lanes 0..7 or 8..15. Out: integers from 0.
-// Makes the compiler have this value in a register here. Without it gcc moves all products of a loop before all sums, and
-// spills what does not fit.
+// Makes the compiler have this value in a register here. Without it gcc moves all products of a loop before all sums,
+// and spills what does not fit.
 static inline __m256i here(__m256i v) {
     __asm__ volatile("" : "+x"(v));
     return v;
@@ -42,13 +42,13 @@ static inline __m256 half_scales(const uint8_t *p) {
     return _mm256_cvtph_ps(_mm_load_si128((const __m128i *) p));
 }
 
-// Scale or minimum number g (0..7) of Q4_K and Q5_K for eight lanes: its low half from a line of such, its upper two bits
-// from the line of upper bits, at bit `top` of each byte.
+// Scale or minimum number g (0..7) of Q4_K and Q5_K for eight lanes: its low half from a line of such, its upper two
+// bits from the line of upper bits, at bit `top` of each byte.
 static inline __m256 six_bits(const uint8_t *low, const uint8_t *upper, int g, int top) {
     const __m256i l = _mm256_srl_epi32(load_line(low), _mm_cvtsi32_si128(g % 4 * 8 + g / 4 * 4));
     const __m256i u = _mm256_srl_epi32(load_line(upper), _mm_cvtsi32_si128(g % 4 * 8 + g / 4 * 2 + top));
-    const __m256i v = _mm256_or_si256(_mm256_and_si256(l, _mm256_set1_epi32(15)),
-        _mm256_slli_epi32(_mm256_and_si256(u, _mm256_set1_epi32(3)), 4));
+    const __m256i v = _mm256_or_si256(
+        _mm256_and_si256(l, _mm256_set1_epi32(15)), _mm256_slli_epi32(_mm256_and_si256(u, _mm256_set1_epi32(3)), 4));
     return _mm256_cvtepi32_ps(v);
 }
 

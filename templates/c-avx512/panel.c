@@ -1,9 +1,9 @@
 // Rows of activations against one packed panel: the core of every matrix product on packed weights, with AVX-512 VNNI.
-// In: a panel of 16 rows of weights, k long; rows of q8 activations, x_bytes apart. Out: v[r][lane], the sixteen products of
-// each row.
-// vpdpbusd adds four products of an unsigned and a signed byte to an int32: exact. Weights are made unsigned by their offset,
-// and the sum begins at minus the offset times the sum of the activations. Then one f32 step for each group of weights that
-// has a scale, in order: so a product has the same bits with one row and with many.
+// In: a panel of 16 rows of weights, k long; rows of q8 activations, x_bytes apart. Out: v[r][lane], the sixteen
+// products of each row.
+// vpdpbusd adds four products of an unsigned and a signed byte to an int32: exact. Weights are made unsigned by their
+// offset, and the sum begins at minus the offset times the sum of the activations. Then one f32 step for each group
+// of weights that has a scale, in order: so a product has the same bits with one row and with many.
 // A few rows read the panel as a stream; more rows unpack some blocks into a scratch that stays in the first cache.
 //
 //@ template panel
@@ -79,7 +79,8 @@ static inline __attribute__((always_inline)) void panel_tile(const panel_unpacke
             const __m512 d = u->d[b][l / 4 % 2];
 #pragma GCC unroll 12
             for (int r = 0; r < rows; r++)
-                acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]), _mm512_mul_ps(d, one_float(xd + r * x_bytes)), acc[r]);
+                acc[r] =
+                    _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]), _mm512_mul_ps(d, one_float(xd + r * x_bytes)), acc[r]);
         }
 #pragma GCC unroll 12
         for (int r = 0; r < rows; r++)
@@ -114,8 +115,8 @@ static inline __attribute__((always_inline)) void panel_few(const uint8_t *restr
             }
 #pragma GCC unroll 4
             for (int r = 0; r < rows; r++)
-                acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[r]),
-                    _mm512_mul_ps(d[l / 4 % 2], one_float(xd + r * x_bytes)), acc[r]);
+                acc[r] = _mm512_fmadd_ps(
+                    _mm512_cvtepi32_ps(sum[r]), _mm512_mul_ps(d[l / 4 % 2], one_float(xd + r * x_bytes)), acc[r]);
         }
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
@@ -124,8 +125,8 @@ static inline __attribute__((always_inline)) void panel_few(const uint8_t *restr
     for (int r = 0; r < rows; r++) _mm512_store_ps(v[r], acc[r]);
 }
 
-static void panel(const uint8_t *restrict w, int k, const uint8_t *restrict x, size_t x_bytes, int rows,
-    float (*restrict v)[16]) {
+static void panel(
+    const uint8_t *restrict w, int k, const uint8_t *restrict x, size_t x_bytes, int rows, float (*restrict v)[16]) {
     switch (rows) {
     case 1: panel_few(w, k, x, x_bytes, 1, v); return;
     case 2: panel_few(w, k, x, x_bytes, 2, v); return;

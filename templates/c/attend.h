@@ -1,7 +1,7 @@
 //@ needs simd.h math.h row.h
-// The two products of attention with one page of keys and values of one kv head (laid out as kv.h says), for a few queries at
-// a time, so that each key and value is loaded, and made f32, once for all of them. wide: the cache is f32, not f16.
-// Every sum is one sequence of steps, along dk or along positions, however many queries go together.
+// The two products of attention with one page of keys and values of one kv head (laid out as kv.h says), for a few
+// queries at a time, so that each key and value is loaded, and made f32, once for all of them. wide: the cache is
+// f32, not f16. Every sum is one sequence of steps, along dk or along positions, however many queries go together.
 
 enum { bytes_f16 = 2, bytes_f32 = 4 };
 
@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) void attend_n_scores(const uint8_t 
     const float *restrict q, int64_t dk, const int n, int from, int to, float (*restrict s)[PAGE]) {
     const int blocks = attend_step(n, 16 / LANES, 4);
     for (int b = from / (16 * blocks) * blocks; b * 16 <= to; b += blocks)
-        attend_some_scores(k + b * 16 * dk * (wide ? 4 : 2), wide, q, dk, n, blocks, (float (*)[PAGE]) (s[0] + b * 16));
+        attend_some_scores(k + b * 16 * dk * (wide ? 4 : 2), wide, q, dk, n, blocks, (float(*)[PAGE])(s[0] + b * 16));
 }
 
 static inline void attend_scores(const uint8_t *restrict k, const int wide, const float *restrict q, int64_t dk, int n,
@@ -63,7 +63,8 @@ static inline void attend_scores(const uint8_t *restrict k, const int wide, cons
 
 // o[q] += sum of p[q][j] v[j] over positions from .. to, columns at .. at + parts * LANES of dv.
 static inline __attribute__((always_inline)) void attend_some_values(const uint8_t *restrict v, const int wide,
-    float (*restrict p)[PAGE], int64_t dv, int64_t at, const int n, const int parts, int from, int to, float *restrict o) {
+    float (*restrict p)[PAGE], int64_t dv, int64_t at, const int n, const int parts, int from, int to,
+    float *restrict o) {
     vf sum[6][8];
 #pragma GCC unroll 6
     for (int i = 0; i < n; i++)
@@ -95,13 +96,14 @@ static inline __attribute__((always_inline)) void attend_n_values(const uint8_t 
     for (; at < dv; at++)
         for (int i = 0; i < n; i++)
             for (int64_t j = from; j <= to; j++) {
-                const float value = wide ? float_at(v + 4 * (j * dv + at)) : f16_to_f32(read_u16(v + 2 * (j * dv + at)));
+                const float value =
+                    wide ? float_at(v + 4 * (j * dv + at)) : f16_to_f32(read_u16(v + 2 * (j * dv + at)));
                 o[i * dv + at] = fma_f32(p[i][j], value, o[i * dv + at]);
             }
 }
 
-static inline void attend_values(const uint8_t *restrict v, const int wide, float (*restrict p)[PAGE], int64_t dv, int n,
-    int from, int to, float *restrict o) {
+static inline void attend_values(const uint8_t *restrict v, const int wide, float (*restrict p)[PAGE], int64_t dv,
+    int n, int from, int to, float *restrict o) {
     for (; n >= 6; n -= 6, p += 6, o += 6 * dv) attend_n_values(v, wide, p, dv, 6, from, to, o);
     switch (n) {
     case 1: attend_n_values(v, wide, p, dv, 1, from, to, o); break;

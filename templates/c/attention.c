@@ -1,8 +1,8 @@
 // Attention with grouped heads over paged keys and values, for any instruction set (simd.h is what differs).
 // In: queries [rows][H][DK], the batch's positions and sequences, the state's pages. Out: [rows][H][DV].
-// A piece is some query heads of one kv head and some rows. Rows of one sequence go through its pages together, so that each
-// key and value is read once for them all. Pages lie at absolute positions and the running maximum changes only from page to
-// page: a row has the same bits however the batch was cut.
+// A piece is some query heads of one kv head and some rows. Rows of one sequence go through its pages together, so
+// that each key and value is read once for them all. Pages lie at absolute positions and the running maximum changes
+// only from page to page: a row has the same bits however the batch was cut.
 //
 //@ template attention
 //@ param H 9
@@ -12,11 +12,20 @@
 //@ param SCALE 0.125f
 //@ param SOFTCAP 0
 //@ param WINDOW 0
+//@ param CHUNK 0
+//@ param WHOLE 0
+//@ param AROUND 0
+//@ param ALIBI 0
+//@ param SINKS 0
+//@ param PICKS 0
+//@ param SETS 1
+//@ param BLOCK 1
 //@ param GROUP 0
 //@ param PAGE_BYTES 49152
 //@ param KV f16
 //@ param HEADS 3
 //@ param ROWS 16
+//@ args args
 //@ needs attend.h
 #include "../../runtime/model.h"
 #include <string.h>
@@ -62,7 +71,7 @@ static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const f
         for (int t = 0; t < n * HEADS; t++) {
             const int p = pos[t / HEADS] - page, t_to = p < PAGE ? p : PAGE - 1;
             int t_from = 0;
-            if (p >= WINDOW) t_from = p - WINDOW + 1; //@ when WINDOW
+            if (p >= WINDOW) t_from = p - WINDOW + 1;                                             //@ when WINDOW
             for (int j = 0; j < PAGE; j++) s[t][j] = SOFTCAP * tanh_f32(s[t][j] * (1 / SOFTCAP)); //@ when SOFTCAP
             const float factor = attend_softmax(s[t], t_from, t_to, &seen[t]);
             if (factor != 1)

@@ -1,8 +1,8 @@
 //@ needs simd.h
 // Products of rows of floats, several at once so that each value loaded is used several times.
 // In: `outs` rows w and `rows` rows x of k floats. Out: v[r][o], the product of x row r and w row o.
-// Every product is the same sequence of operations however many are made at once: one vector of partial sums along k, the
-// sum of its lanes, then what is left of the row.
+// Every product is the same sequence of operations however many are made at once: one vector of partial sums along k,
+// the sum of its lanes, then what is left of the row.
 static inline __attribute__((always_inline)) void dot_some(const float *restrict w, const float *restrict x, int64_t k,
     const int outs, const int rows, float (*restrict v)[16]) {
     vf sum[4][3];

@@ -1,6 +1,6 @@
 //@ needs half.h
-// How keys and values of one layer lie in a page of PAGE positions, as f16 or f32: keys as [kv head][block of 16 positions]
-// [dk][16], so that sixteen scores are made side by side; values as [kv head][position][dv].
+// How keys and values of one layer lie in a page of PAGE positions, as f16 or f32: keys as [kv head][block of 16
+// positions] [dk][16], so that sixteen scores are made side by side; values as [kv head][position][dv].
 // In: the layer's part of a page, g kv heads, the position's place in the page, its keys or values [g][width].
 static inline void kv_put_k_f16(uint8_t *page, int64_t g, int64_t dk, int slot, const float *restrict k) {
     for (int64_t i = 0; i < g * dk; i++) {

@@ -2,8 +2,8 @@
 // In: rows of weights as the model file has them, [rows][K] floats. Out: sixteen outputs of a row at a time to `store`.
 // Four rows of weights become floats at a time and meet all rows of the piece.
 //
-// Weights of strands lie panel by panel: sixteen rows of strand 0, sixteen of strand 1, then the next panel. The last panel
-// has only its real rows, so with one strand the weights are the file's rows, one after the other.
+// Weights of strands lie panel by panel: sixteen rows of strand 0, sixteen of strand 1, then the next panel. The last
+// panel has only its real rows, so with one strand the weights are the file's rows, one after the other.
 //
 //@ template matmul
 //@ param K 576

@@ -1,5 +1,7 @@
-// IQ4_XS: 256 weights as 4-bit indices into IQ4_NL's table, in groups of 32 with a 6-bit scale s: w = d (s - 32) value[q].
-// Block: f16 d, u16 of the scales' upper two bits, 4 bytes of their low halves, 128 bytes: 16 a group, halves as in Q4_0.
+// IQ4_XS: 256 weights as 4-bit indices into IQ4_NL's table, in groups of 32 with a 6-bit scale s: w = d (s - 32)
+// value[q].
+// Block: f16 d, u16 of the scales' upper two bits, 4 bytes of their low halves, 128 bytes: 16 a group, halves as in
+// Q4_0.
 //@ section decode
 enum { iq4_xs_block = 256, iq4_xs_bytes = 136 };
 

@@ -1,6 +1,6 @@
 // Q3_K: 256 weights as 3-bit integers q, in groups of 16 with a 6-bit scale s: w = d (s - 32) (q - 4).
-// Block: 32 bytes of third bits, 64 bytes of low bits (order as Q2_K), 12 bytes of scales, f16 d. Scale g has its low half
-// in byte g % 8 (high half of the byte for g >= 8) and its upper two bits in byte 8 + g % 4.
+// Block: 32 bytes of third bits, 64 bytes of low bits (order as Q2_K), 12 bytes of scales, f16 d. Scale g has its low
+// half in byte g % 8 (high half of the byte for g >= 8) and its upper two bits in byte 8 + g % 4.
 //@ section decode
 enum { q3_k_block = 256, q3_k_bytes = 110 };
 

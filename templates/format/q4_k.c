@@ -1,5 +1,6 @@
 // Q4_K: 256 weights as 4-bit integers q, in groups of 32 with 6-bit scale s and minimum t: w = d s q - e t.
-// Block: f16 d, f16 e, 12 bytes of scales and minima, 128 bytes: each 32 hold a group in the low halves, the next in the high.
+// Block: f16 d, f16 e, 12 bytes of scales and minima, 128 bytes: each 32 hold a group in the low halves, the next in
+// the high.
 // Packed, for each block of 16 rows: 4 lines of metadata, then 4 lines of halves a group.
 //@ section decode
 enum { q4_k_block = 256, q4_k_bytes = 144 };
@@ -36,8 +37,8 @@ static inline size_t q4_k_panel_bytes(int64_t k) {
 
 //@ section packed
 //@ needs q4_k.layout q4_k.decode panel.h
-// The superblock's metadata are four lines: d and e; low halves of scale j and j + 4 in byte j of a lane; the same of the
-// minima; their upper bits, scale j, j + 4, minimum j, j + 4 from the low bits up.
+// The superblock's metadata are four lines: d and e; low halves of scale j and j + 4 in byte j of a lane; the same of
+// the minima; their upper bits, scale j, j + 4, minimum j, j + 4 from the low bits up.
 static inline void q4_k_packed_block(const uint8_t *restrict panel, int64_t b, int lane, float *restrict y) {
     const uint8_t *unit = panel + b / 8 * 2304, *lines = unit + 256 + b % 8 * 256;
     const int j = (int) (b % 4), up = (int) (b / 4 % 2), at = 4 * lane + j;

@@ -1,5 +1,6 @@
 // Q5_K: 256 weights as 5-bit integers q, in groups of 32 with 6-bit scale s and minimum t: w = d s q - e t.
-// Block: f16 d, f16 e, 12 bytes of scales and minima, 32 bytes whose bit g is the fifth bit of group g, 128 bytes as Q4_K.
+// Block: f16 d, f16 e, 12 bytes of scales and minima, 32 bytes whose bit g is the fifth bit of group g, 128 bytes as
+// Q4_K.
 // Packed, for each block of 16 rows: 4 lines of metadata, then a line of fifth bits and 4 lines of halves a group.
 //@ section decode
 enum { q5_k_block = 256, q5_k_bytes = 176 };
@@ -37,8 +38,8 @@ static inline size_t q5_k_panel_bytes(int64_t k) {
 
 //@ section packed
 //@ needs q5_k.layout q5_k.decode panel.h
-// The superblock's metadata are four lines: d and e; low halves of scale j and j + 4 in byte j of a lane; the same of the
-// minima; their upper bits, scale j, j + 4, minimum j, j + 4 from the low bits up.
+// The superblock's metadata are four lines: d and e; low halves of scale j and j + 4 in byte j of a lane; the same of
+// the minima; their upper bits, scale j, j + 4, minimum j, j + 4 from the low bits up.
 static inline void q5_k_packed_block(const uint8_t *restrict panel, int64_t b, int lane, float *restrict y) {
     const uint8_t *unit = panel + b / 8 * 2816, *lines = unit + 256 + b % 8 * 320;
     const int j = (int) (b % 4), up = (int) (b / 4 % 2), at = 4 * lane + j;

@@ -1,8 +1,8 @@
 // Q6_K: 256 weights as 6-bit integers q, in groups of 16 with a signed byte as scale s: w = d s (q - 32).
 // Block: 128 bytes of low halves, 64 bytes of upper two bits, 16 bytes s, f16 d. Each half of the block: byte l of 64
 // holds weight l low and l + 64 high; byte l of 32 the upper bits of l, l + 32, l + 64, l + 96, from the low bits up.
-// Packed, for each two blocks of 16 rows: 2 x 16 f16 d, then for each 64 weights a line of 4 scales a lane and, for each
-// 32, four lines of halves and two of upper bits.
+// Packed, for each two blocks of 16 rows: 2 x 16 f16 d, then for each 64 weights a line of 4 scales a lane and, for
+// each 32, four lines of halves and two of upper bits.
 //@ section decode
 enum { q6_k_block = 256, q6_k_bytes = 210 };
 

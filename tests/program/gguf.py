@@ -99,6 +99,11 @@ def key(keys, name):
 
 def random_blocks(rng, name, n):
     number, block, size, scales = TYPES[name]
+    if block == 1:  # no blocks: the values themselves
+        values = [rng.uniform(-0.05, 0.05) for _ in range(n)]
+        floats = struct.pack(f"<{n}f", *values)
+        upper = bytes(b for i in range(0, len(floats), 4) for b in floats[i + 2 : i + 4]) if name == "BF16" else floats
+        return number, struct.pack(f"<{n}e", *values) if name == "F16" else upper
     data = bytearray(rng.randbytes(n // block * size))
     for at in range(0, len(data), size):
         for place in scales:

@@ -1,5 +1,5 @@
-// Checks every instance of attention against double precision, with two sequences in scattered pages, and that a row has the
-// same bits however the batches were cut.
+// Checks every instance of attention against double precision, with two sequences in scattered pages, and that a row
+// has the same bits however the batches were cut.
 // In: instances[], printed by attention_tool. Out: a line for each failure, their count as exit status.
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@ typedef struct {
     float softcap;
     const char *kv;
     int page_bytes;
-    void (*f)(const Model *m, uint64_t k_at, uint64_t v_at, const float *restrict q, float *restrict o, const int32_t *pos,
-        const int32_t *seq, int rows, int piece);
+    void (*f)(const Model *m, uint64_t k_at, uint64_t v_at, const float *restrict q, float *restrict o,
+        const int32_t *pos, const int32_t *seq, int rows, int piece);
     void (*put_k)(uint8_t *page, int64_t g, int64_t dk, int slot, const float *restrict k);
     void (*put_v)(uint8_t *page, int64_t g, int64_t dv, int slot, const float *restrict v);
 } Instance;
@@ -78,7 +78,8 @@ static void forward(Case *c, const int *p, const int *n) {
             uint8_t *page = state_page(&c->m, 1, (uint64_t) t->page_bytes, s, pos[rows]);
             t->put_k(page + 64, t->g, t->dk, pos[rows] % PAGE, c->k + at * (size_t) (t->g * t->dk));
             t->put_v(page + v_at, t->g, t->dv, pos[rows] % PAGE, c->v + at * (size_t) (t->g * t->dv));
-            memcpy(q + rows * t->h * t->dk, c->q + at * (size_t) (t->h * t->dk), (size_t) (t->h * t->dk) * sizeof(float));
+            memcpy(
+                q + rows * t->h * t->dk, c->q + at * (size_t) (t->h * t->dk), (size_t) (t->h * t->dk) * sizeof(float));
         }
     const int pieces = t->h / t->heads * ((rows + t->rows - 1) / t->rows);
     for (int i = 0; i < pieces; i++) t->f(&c->m, 64, v_at, q, o, pos, seq, rows, i);
@@ -157,8 +158,8 @@ int main(void) {
                 memcpy(c.first, c.o, bytes);
             } else if (memcmp(c.first, c.o, bytes)) {
                 failures++;
-                printf("attention %d heads of %d, window %d: other bits in batches of up to %d rows\n", t->h, t->dk, t->window,
-                    most[j]);
+                printf("attention %d heads of %d, window %d: other bits in batches of up to %d rows\n", t->h, t->dk,
+                    t->window, most[j]);
             }
         }
         free(c.q), free(c.k), free(c.v), free(c.o), free(c.first), free(c.m.pool[1]);

@@ -14,6 +14,7 @@ static inline simde__m512 two_halves(simde__m256i h) {
     _mm256_storeu_ps(f + 8, _mm256_cvtph_ps(_mm256_extracti128_si256(h, 1)));
     return simde_mm512_loadu_ps(f);
 }
+#undef _mm512_cvtph_ps
 #define _mm512_cvtph_ps two_halves
 static inline simde__m512 to_floats(simde__m512i v) {
     int32_t i[16];
@@ -22,6 +23,7 @@ static inline simde__m512 to_floats(simde__m512i v) {
     for (int j = 0; j < 16; j++) f[j] = (float) i[j];
     return simde_mm512_loadu_ps(f);
 }
+#undef _mm512_cvtepi32_ps
 #define _mm512_cvtepi32_ps to_floats
 static inline simde__m512i shift_signed(simde__m512i v, unsigned n) {
     int32_t i[16];
@@ -29,6 +31,7 @@ static inline simde__m512i shift_signed(simde__m512i v, unsigned n) {
     for (int j = 0; j < 16; j++) i[j] >>= n;
     return simde_mm512_loadu_si512(i);
 }
+#undef _mm512_srai_epi32
 #define _mm512_srai_epi32 shift_signed
 #elif defined(__x86_64__)
 #include <immintrin.h>

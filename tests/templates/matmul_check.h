@@ -1,4 +1,5 @@
-// Checks every instance of a matrix product against double precision, and against itself: one row, many rows, any piece.
+// Checks every instance of a matrix product against double precision, and against itself: one row, many rows, any
+// piece.
 // In: instances[], printed by matmul_tool. Out: a line for each failure, their count as exit status.
 #include "format.h"
 
@@ -67,7 +68,7 @@ typedef struct {
     const Format *f;
     uint8_t *raw, *w, *x; // weights of the file, weights and activations as the instance wants them
     size_t x_bytes;
-    float *wf, *xf;       // the same as floats
+    float *wf, *xf; // the same as floats
     float *y, *y1;
 } Case;
 
@@ -125,7 +126,8 @@ static void make_case(Case *c, const Instance *t) {
 
 static void run(const Case *c, int first, int rows, float *y) {
     const Instance *t = c->t;
-    const int groups = ((t->n + 15) / 16 + t->panels - 1) / t->panels, pieces = groups * ((rows + t->rows - 1) / t->rows);
+    const int groups = ((t->n + 15) / 16 + t->panels - 1) / t->panels,
+              pieces = groups * ((rows + t->rows - 1) / t->rows);
     for (int p = pieces - 1; p >= 0; p--) t->f(c->w, c->x + (size_t) first * c->x_bytes, rows, p, y);
 }
 
@@ -145,8 +147,8 @@ static int check_values(const Case *c, int rows) {
         }
     // Equal terms round all the same way: half a unit for each term of a lane's sum.
     if (worst < 6e-8 * (8 + t->k / 8)) return 0;
-    printf("%s %s K %d N %d S %d: error %g of the sum of magnitudes with %d rows\n", t->format, t->packed ? "panels" : "rows",
-        t->k, t->n, t->s, worst, rows);
+    printf("%s %s K %d N %d S %d: error %g of the sum of magnitudes with %d rows\n", t->format,
+        t->packed ? "panels" : "rows", t->k, t->n, t->s, worst, rows);
     return 1;
 }
 

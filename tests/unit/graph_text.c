@@ -115,7 +115,6 @@ static void add_block(Graph *g, int x) {
     node_new(g, b, NODE(.op = OP_set, .n_in = 1, .in = {att}, .num = {x}));
     for (int i = 0; i < s->n_node; i++)
         if (op_info[s->node[i].op].class >= CLASS_ROW || op_info[s->node[i].op].class == CLASS_MAP) s->node[i].kernel = i < 4 ? 0 : i == 4 ? 1 : 2;
-    s->node[low].kernel = -1;
 }
 
 static void add_head(Graph *g, int x, int logits) {
