@@ -232,14 +232,16 @@ static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str miss
 // Synth: the last alternative that is tensors of its own, not one for each product of a stack, made as declared.
 static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, const Group *group, int n_group) {
     Str name[MAX_SOURCE] = {t->name};
-    int n = 1;
+    int n = 1, n_tied = 0;
     for (int i = d->source ? d->source->n : 0; i-- > 0;) {
         const Expr *e = d->source->arg[i];
         bool tied = e->kind == E_NAME && !str_eq(e->name, d->name[0]) && find_source(b, s, e->name) >= 0;
         n = tied ? 0 : source_names(b, s, e, name);
         if (n && !is_numbered(name[0])) break;
+        n_tied += tied;
         n = 1, name[0] = t->name;
     }
+    if (d->source && n_tied == d->source->n) return; // always another tensor
     for (int j = 0; j < n; j++) {
         int64_t ne[4] = {1, 1, 1, 1};
         int n_dims = 0;

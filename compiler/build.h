@@ -19,6 +19,9 @@ Graph *graph_build(Arena *a, const Gguf *gguf, const BuildOptions *opt);
 // ggcc synth ARCH -o FILE --set key=value ...: a random model that the description accepts. Same seed, same bytes.
 void synth(Arena *a, const char *arch, const char *path, const char *const *set, int n_set, uint64_t seed, const BuildOptions *opt);
 
+// ggcc infer MODEL.gguf: the text of a draft description for a file whose architecture has none.
+Str infer(Arena *a, const Gguf *gguf);
+
 // ggcc archs: one line for each description there is: names, lines, sizes it needs, what it uses.
 void list_archs(Arena *a, const BuildOptions *opt, Out *o);
 

@@ -110,11 +110,9 @@ static Value norm(Build *b, Scope *s, const Expr *e, Op op) {
         Value w = value_arg(b, s, e, 2);
         spec.in[spec.n_in++] = node_of(b, w, LOC(e->arg[2]));
         if (w.kind == V_TENSOR && w.tensor->source[0].bias >= 0) {
-            if (op != OP_layer_norm) not_yet(LOC(e->arg[2]), "a bias in this norm is");
-            NodeSpec bias = NODE(.op = OP_weight, .loc = LOC(e));
-            bias.weight = bias_of(b, w.tensor, 0);
-            bias.name = b->g->stage[b->stage].weight[bias.weight].name;
-            spec.in[spec.n_in++] = make(b, bias).at.node;
+            int bias = weight_data(b, bias_of(b, w.tensor, 0), LOC(e)).at.node;
+            if (op != OP_layer_norm) return make(b, NODE(.op = OP_add, .n_in = 2, .in = {make(b, spec).at.node, bias}, .loc = LOC(e)));
+            spec.in[spec.n_in++] = bias;
         }
     }
     return make(b, spec);
@@ -124,10 +122,11 @@ static Value norm(Build *b, Scope *s, const Expr *e, Op op) {
 
 static Value window(Build *b, Scope *s, const Expr *e, Op op) {
     (void) op;
-    bool chunk = str_is(e->arg[0]->name, "chunk");
-    int64_t n = eval_size(b, s, e->arg[1], chunk ? "a chunk" : "a window");
-    if (n < 1) fail_at(LOC(e), "a %s of 0 rows sees nothing; 'past' sees all", chunk ? "chunk" : "window");
-    return (Value){.kind = V_SEES, .sees = chunk ? SEES_CHUNK : SEES_WINDOW, .num = (double) n};
+    Str kind = e->arg[0]->name;
+    int64_t n = eval_size(b, s, e->arg[1], "the number of rows");
+    if (n < 1) fail_at(LOC(e), "%.*s(0) sees nothing; 'past' sees all that came before", FMT(kind));
+    Sees sees = str_is(kind, "chunk") ? SEES_CHUNK : str_is(kind, "around") ? SEES_AROUND : SEES_WINDOW;
+    return (Value){.kind = V_SEES, .sees = sees, .num = (double) n};
 }
 
 // windowed(period or array, l, full: last|first): is layer l a local one.
@@ -206,7 +205,8 @@ static const struct {
     {"rms_norm", 2, 3, "", norm, OP_rms_norm}, {"layer_norm", 2, 3, "", norm, OP_layer_norm},
     {"l2_norm", 2, 2, "", norm, OP_l2_norm},
     {"attention", 2, 2, " scale softcap sinks k v only alibi ", call_attention, OP_attention},
-    {"window", 1, 1, "", window, N_OP}, {"chunk", 1, 1, "", window, N_OP}, {"windowed", 2, 2, " full ", windowed, N_OP},
+    {"window", 1, 1, "", window, N_OP}, {"chunk", 1, 1, "", window, N_OP},
+    {"around", 1, 1, "", window, N_OP}, {"windowed", 2, 2, " full ", windowed, N_OP},
     {"rope", 0, 0, NULL, rope, N_OP}, {"dim", 1, 1, "", dim, N_OP},
     {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP},
     {"cell", 0, 99, NULL, state_kind, N_OP},
@@ -214,7 +214,6 @@ static const struct {
     {"spread", 3, 3, "", call_spread, OP_spread}, {"join", 1, 99, "", call_join, OP_concat},
     {"conv", 2, 2, "", call_conv, OP_conv}, {"pick", 2, 2, " top score ", call_pick, OP_pick},
     {"recur", 1, 1, " decay key value read erase write at ", call_recur, OP_recur}, {"pool", 0, 99, NULL, later, N_OP},
-    {"around", 0, 99, NULL, later, N_OP},
 };
 // clang-format on
 

@@ -59,10 +59,6 @@ static Value stack_input(Build *b, const Tensor *t, int64_t count, Value x, Loc 
         (long long) in, (long long) in, (long long) count, shape_show(b->a, shape_at(b, x)));
 }
 
-static Value weight_data(Build *b, int weight, Loc loc) {
-    return make(b, NODE(.op = OP_weight, .weight = weight, .name = b->g->stage[b->stage].weight[weight].name, .loc = loc));
-}
-
 // A number or a vector for each product, of the products that ids choose (ids < 0: of all), made to fit `shape`.
 static Value for_each(Build *b, int weight, int ids, Shape shape, bool one, Loc loc) {
     Value v = ids < 0 ? weight_data(b, weight, loc)

@@ -18,7 +18,7 @@
 
 static bool dumps(const CompileOptions *opt, const char *stage) { return opt->dump && !strcmp(opt->dump, stage); }
 
-static _Noreturn void dump_and_stop(Out *o) {
+static _Noreturn void dump_and_stop(const Out *o) {
     fwrite(o->p, 1, o->n, stdout);
     if (fflush(stdout) || ferror(stdout)) fail("cannot write to standard output: %s", strerror(errno));
     exit(0);
@@ -103,11 +103,12 @@ static const char *base_name(const char *path) {
 
 // What `info` prints.
 static Str facts_text(const Compilation *c) {
-    Out o = out_new(c->arena);
+    Arena *a = c->arena;
+    Out o = out_new(a);
     const Graph *g = c->graph;
     out(&o, "target %s, inputs of products rounded to 8 bits: %s\n", c->plan->target->name, c->plan->target->packs ? "where packed" : "no");
-    for (int i = 0; i < g->n_fact; i++) out(&o, "%.*s: %.*s\n", FMT(g->fact[i].name), FMT(g->fact[i].note));
-    for (int i = 0; i < g->n_ignored; i++) out(&o, "ignored %.*s: %.*s\n", FMT(g->ignored[i].name), FMT(g->ignored[i].note));
+    for (int i = 0; i < g->n_fact; i++) out(&o, "%.*s: %.*s\n", FMT(str_plain(a, g->fact[i].name)), FMT(str_plain(a, g->fact[i].note)));
+    for (int i = 0; i < g->n_ignored; i++) out(&o, "ignored %.*s: %.*s\n", FMT(str_plain(a, g->ignored[i].name)), FMT(str_plain(a, g->ignored[i].note)));
     return out_text(&o);
 }
 
@@ -121,7 +122,7 @@ Compilation compile_source(Arena *a, const char *model, const CompileOptions *op
                               ? str_z(a, c.graph->name)
                               : "program";
     c.source = emit_model(c.plan, &e, str_z(a, build_command(a, &c.tools, c.plan->target, program)));
-    if (dumps(opt, "source")) fwrite(c.source.p, 1, c.source.n, stdout), exit(0);
+    if (dumps(opt, "source")) dump_and_stop(&(Out){.p = (char *) c.source.p, .n = c.source.n});
     return c;
 }
 
@@ -207,7 +208,7 @@ void cmd_build(const char *model, const char *path, const CompileOptions *opt) {
     double t0 = now_seconds();
     Arena *a = arena_new();
     Compilation c = compile_source(a, model, opt);
-    note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s", FMT(c.graph->arch), FMT(c.graph->name), (long long) c.graph->n_layer,
+    note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s", FMT(c.graph->arch), FMT(str_plain(a, c.graph->name)), (long long) c.graph->n_layer,
          (long long) c.graph->n_ctx, (double) c.plan->weight_bytes / 1e6, c.plan->n_kernel, now_seconds() - t0);
     build_at(&c, path, opt);
     note("%s: %.1f s", path, now_seconds() - t0);

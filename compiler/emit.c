@@ -34,12 +34,16 @@ static Str plain(Arena *a, Str s) {
 
 // ---- kernels ----
 
+static KernelText (*const print_kernel[])(const Plan *p, const Kernel *k) = {
+    [K_ROWS] = print_row_kernel, [K_MATMUL] = print_matmul, [K_ATTENTION] = print_attention, [K_EXPERTS] = print_experts, [K_STATE] = print_state,
+};
+
 static void print_kernels(Emit *e) {
     const Plan *p = e->p;
     e->text = NEWN(e->a, KernelText, p->n_kernel + 1), e->name = NEWN(e->a, Str, p->n_kernel + 1), e->shared = NEWN(e->a, bool, p->n_kernel + 1);
     for (int i = 0; i < p->n_kernel; i++) {
         const Kernel *k = &p->kernel[i];
-        e->text[i] = k->kind == K_ROWS ? print_row_kernel(p, k) : k->kind == K_MATMUL ? print_matmul(p, k) : print_attention(p, k);
+        e->text[i] = print_kernel[k->kind](p, k);
         for (int j = 0; j < i && !e->shared[i]; j++)
             if (str_eq(e->text[i].text, e->text[j].text)) e->shared[i] = true, e->name[i] = e->name[j];
         if (!e->shared[i]) e->name[i] = name_fresh(&e->names, k->name);
@@ -61,7 +65,9 @@ static void emit_support(Emit *e) {
     static const struct { // what row operators call
         Op op;
         const char *file;
-    } wanted[] = {{OP_q8, "q8.h"}, {OP_rope, "rope.h"}, {OP_put, "kv.h"}, {OP_softmax, "norm.h"}, {OP_layer_norm, "norm.h"}};
+    } wanted[] = {{OP_q8, "q8.h"}, {OP_rope, "rope.h"}, {OP_put, "kv.h"}, {OP_softmax, "norm.h"}, {OP_layer_norm, "norm.h"},
+                {OP_top, "choose.h"}, {OP_gather, "choose.h"}, {OP_only, "choose.h"}, {OP_embed, "choose.h"}, {OP_mix, "choose.h"},
+                {OP_sum_first, "choose.h"}, {OP_conv, "choose.h"}, {OP_spread, "choose.h"}};
     for (int i = 0; i < COUNT(always); i++) template_require(&e->o, &s, always[i]);
     for (int si = 0; si < e->g->n_stage; si++)
         for (int i = 0; i < e->g->stage[si].n_node; i++)
@@ -79,8 +85,7 @@ static void emit_support(Emit *e) {
         const Stage *st = &e->g->stage[k->stage];
         const Node *heavy = &st->node[st->kernel[k->group].heavy];
         const char *format = heavy->weight >= 0 ? format_of(st->weight[heavy->weight].type)->name : NULL;
-        bool packed = heavy->weight >= 0 && e->p->weight[e->p->packed[k->stage][heavy->weight]].layout == LAYOUT_PANELS;
-        template_support(&e->o, &s, template_find(e->p->target->folders, packed ? "panels.c" : k->template), format);
+        template_support(&e->o, &s, template_find(e->p->target->folders, k->template), format);
     }
 }
 
@@ -213,7 +218,9 @@ static Str buffer_name(StageOut *s, int b) {
     const Buffer *buf = &s->e->p->buffer[b];
     if (buf->logits) return s->buffer[b] = S("m->logits");
     Str name = s->buffer[b] = name_fresh(&s->names, buf->type == Q8 ? str_fmt(s->e->a, "%.*s_q8", FMT(buf->name)) : buf->name);
-    const char *form = buf->type == Q8 ? "uint8_t *const %.*s = m->scratch + %llu;" : "float *const %.*s = (float *) (m->scratch + %llu);";
+    static const char *const forms[] = {[Q8] = "uint8_t *const %.*s = m->scratch + %llu;", [F32] = "float *const %.*s = (float *) (m->scratch + %llu);",
+                                        [I32] = "int32_t *const %.*s = (int32_t *) (m->scratch + %llu);"};
+    const char *form = forms[buf->type];
     *PUSH(s->e->a, s->decl, s->n_decl, s->cap_decl) = str_fmt(s->e->a, form, FMT(name), (unsigned long long) buf->offset);
     *PUSH(s->e->a, s->note, s->n_note, s->cap_note) =
         str_fmt(s->e->a, "// [%s][%lld]%s", buf->rate == RATE_OUT ? "outs" : "rows", (long long) buf->width, buf->type == Q8 ? ", 8 bits" : "");
@@ -225,6 +232,7 @@ static Str call_arg(StageOut *s, const Arg *a) {
     const Plan *p = s->e->p;
     switch (a->kind) {
     case ARG_MODEL: return S("m");
+    case ARG_TEXT: return a->name;
     case ARG_BUFFER: return buffer_name(s, a->index);
     case ARG_PARAM: s->layer = true; return str_fmt(ar, "%.*s[l]", FMT(s->e->param_table[a->index]));
     case ARG_WEIGHT:
@@ -264,21 +272,15 @@ static void step_matmul(StageOut *s, int step, const Kernel *k, const KernelText
     out(&s->body, "    %.*s(%.*s, %.*s, %s, p%s%.*s);\n", FMT(name), FMT(weight), FMT(in), count, args.n ? ", " : "", FMT(args));
 }
 
-static void step_attention(StageOut *s, int step, const Kernel *k, Str name) {
-    const Stage *st = &s->e->g->stage[k->stage];
-    int heavy = st->kernel[k->group].heavy;
-    const Node *n = &st->node[heavy];
-    const Place *place = s->e->p->place[k->stage];
-    int sp = s->e->p->state_of[k->stage][n->state];
-    Str k_at = call_arg(s, &(Arg){.kind = ARG_STATE_K, .index = sp}), v_at = call_arg(s, &(Arg){.kind = ARG_STATE_V, .index = sp});
-    Place q = place[n->in[0]];
-    Str in = buffer_name(s, q.buffer), to = buffer_name(s, place[heavy].buffer);
-    if (q.from || s->e->p->buffer[q.buffer].width != shape_size(st->node[n->in[0]].shape)) fail("internal: attention %.*s reads a part of a row", FMT(k->name));
-    bool wanted = k->rate == RATE_OUT;
-    long long heads = (long long) (st->node[n->in[0]].shape.d[0] + k->heads - 1) / k->heads;
-    out(&s->body, "STEP(w, %d, %s, %lld * ((%s + %d) / %d), p)\n", step, s->layer ? "l" : "0", heads, wanted ? "m->outs" : "m->rows", k->rows - 1, k->rows);
-    out(&s->body, "    %.*s(m, %.*s, %.*s, %.*s, %.*s, %s, p);\n", FMT(name), FMT(k_at), FMT(v_at), FMT(in), FMT(to),
-        wanted ? "m->out_pos, m->out_seq, m->outs" : "m->pos, m->seq, m->rows");
+static void step_heavy(StageOut *s, int step, const KernelText *t, Str name) {
+    Out o = out_new(s->e->a);
+    for (int i = 0; i < t->n_fixed; i++) {
+        Str arg = call_arg(s, &t->fixed[i]);
+        out(&o, "%.*s, ", FMT(arg));
+    }
+    Str fixed = out_text(&o), args = call_args(s, t);
+    out(&s->body, "STEP(w, %d, %s, %.*s, p)\n", step, s->layer ? "l" : "0", FMT(t->pieces));
+    out(&s->body, "    %.*s(%.*sp%s%.*s);\n", FMT(name), FMT(fixed), args.n ? ", " : "", FMT(args));
 }
 
 static void emit_stage(Emit *e, int stage) {
@@ -303,7 +305,7 @@ static void emit_stage(Emit *e, int stage) {
         const Kernel *kernel = &e->p->kernel[ki];
         if (kernel->kind == K_ROWS) step_rows(&s, i, kernel, &e->text[ki], e->name[ki]);
         else if (kernel->kind == K_MATMUL) step_matmul(&s, i, kernel, &e->text[ki], e->name[ki]);
-        else step_attention(&s, i, kernel, e->name[ki]);
+        else step_heavy(&s, i, &e->text[ki], e->name[ki]);
     }
     out(&e->o, "\nstatic void %.*s(const Model *m, Worker *w%s) {\n", FMT(e->stage_fn[stage]), st->layered ? ", int l" : "");
     if (s.at) out(&e->o, st->layered ? "    const struct %.*s *at = &%.*s[l];\n" : "    const struct %.*s *at = %.*s;\n", FMT(e->stage_table[stage]), FMT(e->stage_table[stage]));
@@ -354,11 +356,13 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
         out(&e->o, "    %.*s%s", FMT(str_c(a, (Str){facts.p, len})), len < facts.n ? "\n" : "");
         facts.p += len, facts.n -= len;
     }
-    out(&e->o, ";\n\nconst ModelInfo model_info = {\n    .name = %.*s,\n    .arch = %.*s,\n    .source = %.*s,\n", FMT(str_c(a, g->name)), FMT(str_c(a, g->arch)),
-        FMT(str_c(a, str(opt->source_name))));
+    out(&e->o, ";\n\nconst ModelInfo model_info = {\n    .name = %.*s,\n    .arch = %.*s,\n    .source = %.*s,\n", FMT(str_c(a, str_plain(a, g->name))), FMT(str_c(a, str_plain(a, g->arch))),
+        FMT(str_c(a, str_plain(a, str(opt->source_name)))));
     out(&e->o, "    .hash = 0x%016llxu,\n", (unsigned long long) p->hash);
     out(&e->o, "    .n_vocab = %lld,\n    .n_ctx = %lld,\n    .n_layer = %lld,\n    .n_embd = %lld,\n    .max_batch = %d,\n    .max_out = %d,\n", (long long) g->n_vocab,
         (long long) g->n_ctx, (long long) g->n_layer, (long long) g->n_embd, p->max_batch, p->max_out);
+    if (p->fixed_bytes) out(&e->o, "    .fixed_bytes = %llu,\n", (unsigned long long) p->fixed_bytes);
+    if (graph_whole(g)) out(&e->o, "    .whole = true,\n");
     out(&e->o, "    .weight_bytes = %llu,\n    .scratch_bytes = %llu,\n    .thread_bytes = %llu,\n    .n_group = %d,\n    .group = {\n", (unsigned long long) p->weight_bytes,
         (unsigned long long) p->scratch_bytes, (unsigned long long) p->thread_bytes, p->n_group);
     for (int i = 0; i < p->n_group; i++)

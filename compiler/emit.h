@@ -13,7 +13,7 @@ typedef struct {
 Str name_fresh(Names *t, Str wanted); // sanitised, not a C keyword, not used before in this table
 
 // A parameter of a printed function and what the caller passes for it.
-typedef enum { ARG_MODEL, ARG_WEIGHT, ARG_BUFFER, ARG_STATE_K, ARG_STATE_V, ARG_PARAM } ArgKind;
+typedef enum { ARG_MODEL, ARG_WEIGHT, ARG_BUFFER, ARG_STATE_K, ARG_STATE_V, ARG_PARAM, ARG_TEXT } ArgKind; // TEXT: name, as it stands
 typedef struct {
     ArgKind kind;
     int index;       // packed weight, buffer, state plan or graph param
@@ -28,11 +28,17 @@ typedef struct {
     Str text;        // the definition, `@` where the name goes
     Arg *arg;
     int n_arg, cap_arg;
+    // Heavy kernels are called as name(fixed.., piece, arg..) for each of `pieces` (an expression of the batch).
+    Arg *fixed;
+    int n_fixed, cap_fixed;
+    Str pieces;
 } KernelText;
 
 KernelText print_row_kernel(const Plan *p, const Kernel *k);
 KernelText print_matmul(const Plan *p, const Kernel *k);
 KernelText print_attention(const Plan *p, const Kernel *k);
+KernelText print_experts(const Plan *p, const Kernel *k);
+KernelText print_state(const Plan *p, const Kernel *k);
 
 // The same C with arithmetic on constants done (fold.c).
 Str fold_constants(Arena *a, Str text);

@@ -259,6 +259,7 @@ Value to_node(Build *b, Value v, Loc loc); // as node_of, with what is known of 
 const Node *node_at(const Build *b, Value v);
 Value reshaped(Build *b, Value v, Shape shape, Loc loc);
 const Axis *last_record(Layout l);
+Value weight_data(Build *b, int weight, Loc loc); // of this stage, as data
 // choose.c
 Value call_stack(Build *b, Tensor *t, const Value *ids, Value x, Loc loc); // T(x), or T[ids](x)
 Value gather(Build *b, Value x, Value ids, Loc loc);

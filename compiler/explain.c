@@ -68,11 +68,11 @@ static void explain_memory(const Plan *p, Out *o) {
 
 void explain(const Plan *p, Out *o) {
     const Graph *g = p->graph;
-    out(o, "%.*s, architecture %.*s: %lld layers, width %lld, vocabulary %lld, context %lld, target %s, cache %s\n", FMT(g->name.n ? g->name : S("model")), FMT(g->arch),
+    out(o, "%.*s, architecture %.*s: %lld layers, width %lld, vocabulary %lld, context %lld, target %s, cache %s\n", FMT(g->name.n ? str_plain(o->arena, g->name) : S("model")), FMT(g->arch),
         (long long) g->n_layer, (long long) g->n_embd, (long long) g->n_vocab, (long long) g->n_ctx, p->target->name, p->kv_f32 ? "f32" : "f16");
     out(o, "\nFacts\n");
-    for (int i = 0; i < g->n_fact; i++) out(o, "  %.*s: %.*s\n", FMT(g->fact[i].name), FMT(g->fact[i].note));
-    for (int i = 0; i < g->n_ignored; i++) out(o, "  ignored %.*s: %.*s\n", FMT(g->ignored[i].name), FMT(g->ignored[i].note));
+    for (int i = 0; i < g->n_fact; i++) out(o, "  %.*s: %.*s\n", FMT(str_plain(o->arena, g->fact[i].name)), FMT(str_plain(o->arena, g->fact[i].note)));
+    for (int i = 0; i < g->n_ignored; i++) out(o, "  ignored %.*s: %.*s\n", FMT(str_plain(o->arena, g->ignored[i].name)), FMT(str_plain(o->arena, g->ignored[i].note)));
     out(o, "\nLayers\n");
     for (int i = 0; i < g->n_run; i++) {
         const Run *r = &g->run[i];

@@ -59,7 +59,7 @@ static void check_operand(const Stage *s, NodeSpec spec, int i) {
     if ((t == HANDLE) != handle)
         fail_at(spec.loc, "%s: operand %d is %s", info->name, i + 1, t == HANDLE ? "a state, not a value" : "not a state");
     if (t == Q8 && !(op_has_weight(spec.op) && i == 0)) fail_at(spec.loc, "%s: operand %d is not a state", info->name, i + 1);
-    bool ids = spec.op == OP_embed || spec.op == OP_angles || ((spec.op == OP_gather || spec.op == OP_only || spec.op == OP_experts) && i == 1);
+    bool ids = spec.op == OP_embed || (spec.op == OP_angles && i == 0) || ((spec.op == OP_gather || spec.op == OP_only || spec.op == OP_experts) && i == 1);
     bool either = info->class == CLASS_MAP || info->class == CLASS_VIEW || spec.op == OP_take || spec.op == OP_copy || spec.op == OP_set ||
                   spec.op == OP_concat || spec.op == OP_spread || (spec.op == OP_attention && i > 1);
     if (!either && ids != (t == I32))

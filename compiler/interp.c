@@ -349,7 +349,8 @@ static void do_source(Interp *in, const Node *n, void *y, int rows) {
     case OP_position: memcpy(y, in->pos, (size_t) rows * sizeof(int32_t)); break;
     case OP_const: *(float *) y = (float) n->real[0]; break;
     case OP_param: *(float *) y = (float) in->g->param[n->num[0]].value[in->layer]; break;
-    default: do_weight(in, n, y); break;
+    case OP_weight: do_weight(in, n, y); break;
+    default: fail_at(n->loc, "the interpreter does not know the operator %s", op_info[n->op].name);
     }
 }
 

@@ -150,14 +150,9 @@ static Node *primary(Parser *p, bool with_namespace) {
     switch (at->kind) {
     case T_NAME: return name_or_constant(p, with_namespace);
     case T_STRING: {
-        Out text_of_it = out_new(p->t->arena);
-        Str all = S("");
-        for (; p->tok->kind == T_STRING; p->tok++) {
-            all = all.n ? str_fmt(p->t->arena, "%.*s%.*s", FMT(all), FMT(p->tok->text)) : p->tok->text;
-            if (memchr(p->tok->text.p, 0, p->tok->text.n) && p->tok[1].kind == T_STRING) FAIL(p, p->tok, "a NUL in strings side by side is outside what ggcc implements");
-        }
-        (void) text_of_it;
-        return constant(p, at, str_value(jinja_string(p->t->arena, all)));
+        Out all = out_new(p->t->arena);
+        for (; p->tok->kind == T_STRING; p->tok++) out_str(&all, p->tok->text);
+        return constant(p, at, str_value(jinja_string(p->t->arena, out_text(&all))));
     }
     case T_INT: case T_REAL: p->tok++; return constant(p, at, at->value);
     default: break;
@@ -265,7 +260,10 @@ static Node *postfix(Parser *p, Node *n) {
 
 static const String *dotted(Parser *p, const char *what) {
     Str name = expect_name(p, what)->text;
-    while (skip_op(p, ".")) name = str_fmt(p->t->arena, "%.*s.%.*s", FMT(name), FMT(expect_name(p, what)->text));
+    while (skip_op(p, ".")) {
+        Str more = expect_name(p, what)->text;
+        name = str_fmt(p->t->arena, "%.*s.%.*s", FMT(name), FMT(more));
+    }
     return jinja_string(p->t->arena, name);
 }
 

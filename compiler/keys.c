@@ -110,7 +110,7 @@ Value builtin_value(Build *b, Str name, Loc loc, bool *found) {
     if (str_is(name, "context")) return NUM((double) b->context);
     if (str_is(name, "arch")) return (Value){.kind = V_TEXT, .text = b->arch};
     if (str_is(name, "past")) return (Value){.kind = V_SEES, .sees = SEES_PAST};
-    if (str_is(name, "all")) not_yet(loc, "layers that see later rows are");
+    if (str_is(name, "all")) return (Value){.kind = V_SEES, .sees = SEES_ALL};
     if (str_is(name, "none")) return (Value){.kind = V_NONE};
     if (str_is(name, "true") || str_is(name, "false")) return FLAG(str_is(name, "true"));
     if (str_is(name, "token") || str_is(name, "position")) {

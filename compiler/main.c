@@ -65,6 +65,12 @@ static int run_synth(Options *o) {
     return 0;
 }
 
+static int run_infer(Options *o) {
+    Str text = infer(o->arena, gguf_open(o->argument));
+    fwrite(text.p, 1, text.n, stdout);
+    return 0;
+}
+
 static int run_archs(Options *o) {
     Out text = out_new(o->arena);
     list_archs(o->arena, &o->compile.build, &text);
@@ -92,8 +98,8 @@ static int run_detokenize(Options *o) {
     return text_detokenize(o->argument, &in, &o->compile.tokenizer);
 }
 
-enum { BUILD = 1, RUN = 2, EMIT = 4, EXPLAIN = 8, VERIFY = 16, SYNTH = 32, ARCHS = 64, LOGITS = 128, TOKENIZE = 256, DETOKENIZE = 512 };
-enum { MODEL = BUILD | RUN | EMIT | EXPLAIN | VERIFY | LOGITS, COMPILE = BUILD | RUN | EMIT | EXPLAIN | VERIFY, TEXT = LOGITS | TOKENIZE, ALL = 1023 };
+enum { BUILD = 1, RUN = 2, EMIT = 4, EXPLAIN = 8, VERIFY = 16, SYNTH = 32, ARCHS = 64, LOGITS = 128, TOKENIZE = 256, DETOKENIZE = 512, TEMPLATE = 1024, INFER = 2048 };
+enum { MODEL = BUILD | RUN | EMIT | EXPLAIN | VERIFY | LOGITS, COMPILE = BUILD | RUN | EMIT | EXPLAIN | VERIFY, TEXT = LOGITS | TOKENIZE, ALL = 4095 };
 
 static const struct Command {
     const char *name, *argument, *does;
@@ -106,6 +112,7 @@ static const struct Command {
     {"explain", "MODEL.gguf", "graph, fusions done and refused, kernels with bytes and operations, memory plan", EXPLAIN, run_explain},
     {"verify", "MODEL.gguf", "the interpreter beside the generated kernels; names the first operator that differs", VERIFY, run_verify},
     {"synth", "ARCH -o FILE --set key=value ...", "a valid random model; the same seed gives the same bytes", SYNTH, run_synth},
+    {"infer", "MODEL.gguf", "a draft description for an unknown architecture; every guess is marked", INFER, run_infer},
     {"archs", "", "the architectures there are, with lines and what each needs", ARCHS, run_archs},
     {"logits", "MODEL.gguf (-p|-f|--ids) -o OUT", "raw float32 logits, by the interpreter", LOGITS, run_logits},
     {"tokenize", "MODEL.gguf (-p|-f)", "the ids of a text, one a line", TOKENIZE, run_tokenize},
@@ -196,6 +203,10 @@ static void parse(Options *o, const struct Command *c, int argc, char **argv) {
     bool wants = c->argument[0] != 0;
     for (int i = 0; i < argc; i++) {
         char *arg = argv[i], *equals = arg[0] == '-' && arg[1] == '-' ? strchr(arg, '=') : NULL;
+        if (!strcmp(arg, "--") && wants && !o->argument && i + 1 < argc) { // a file whose name begins with a dash
+            o->argument = argv[++i];
+            continue;
+        }
         if (arg[0] != '-' || !arg[1]) {
             if (!wants || o->argument) {
                 if (c->bit == RUN && o->argument) goto rest;

@@ -42,6 +42,10 @@ const Axis *last_record(Layout l) {
     return l.n && l.axis[l.n - 1].n_part ? &l.axis[l.n - 1] : NULL;
 }
 
+Value weight_data(Build *b, int weight, Loc loc) {
+    return make(b, NODE(.op = OP_weight, .weight = weight, .name = b->g->stage[b->stage].weight[weight].name, .loc = loc));
+}
+
 static Value tensor_data(Build *b, Tensor *t, Loc loc) {
     if (!t->present)
         fail_at(
@@ -145,14 +149,11 @@ static Value product(Build *b, Tensor *t, int source, Layout out, Value x, Loc l
     Value v = make(b,
         NODE(.op = OP_matmul, .n_in = 1, .in = {x.at.node}, .weight = w, .shape = layout_shape(out, loc), .loc = loc));
     if (t->source[source].scale >= 0) {
-        int scale = scale_of(b, t, source);
-        Value data = make(b, NODE(.op = OP_weight, .weight = scale, .name = b->g->stage[b->stage].weight[scale].name, .loc = loc));
+        Value data = weight_data(b, scale_of(b, t, source), loc);
         v = make(b, NODE(.op = OP_mul, .n_in = 2, .in = {v.at.node, data.at.node}, .loc = loc));
     }
     if (t->source[source].bias >= 0) {
-        int bias = bias_of(b, t, source);
-        Str name = b->g->stage[b->stage].weight[bias].name;
-        Value data = make(b, NODE(.op = OP_weight, .weight = bias, .name = name, .loc = loc));
+        Value data = weight_data(b, bias_of(b, t, source), loc);
         v = make(b, NODE(.op = OP_add, .n_in = 2, .in = {v.at.node, data.at.node}, .loc = loc));
     }
     v.at.record = last_record(out);

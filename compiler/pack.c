@@ -25,11 +25,14 @@ typedef struct {
 } Source;
 
 static const uint8_t *source_row(const Source *s, int64_t row) {
-    const TypeInfo *t = type_info(s->w->type);
-    for (int i = 0; i < s->w->n_part; row -= s->w->part_out[i++])
-        if (row < s->w->part_out[i])
-            return s->p->gguf->tensor[s->w->tensor[(int64_t) s->layer * s->w->n_part + i]].data + row * (s->w->in / t->block * t->bytes);
-    return NULL;
+    const Weight *w = s->w;
+    const TypeInfo *t = type_info(w->type);
+    int64_t product = row / w->out, each = w->apart ? weight_stack(w) : 1;
+    int part = 0;
+    for (row %= w->out; row >= w->part_out[part];) row -= w->part_out[part++];
+    int tensor = w->tensor[(int64_t) s->layer * weight_tensors(w) + part * each + (w->apart ? product : 0)];
+    if (!w->apart) row += product * w->part_out[part];
+    return s->p->gguf->tensor[tensor].data + row * (w->in / t->block * t->bytes);
 }
 
 typedef struct {
@@ -44,9 +47,11 @@ typedef struct {
 static void *pack_some(void *arg) {
     Job *j = arg;
     for (int64_t i = j->index; i < j->count; i += j->threads) {
-        int64_t panel = j->first + i, strand = panel % j->strands, n = panel / j->strands * 16;
+        int64_t each = (j->width + 15) / 16 * j->strands, product = (j->first + i) / each; // panels of a product
+        int64_t panel = (j->first + i) % each, strand = panel % j->strands, n = panel / j->strands * 16;
+        int64_t first = product * j->src.w->out + strand * j->width;
         const uint8_t *row[16];
-        for (int k = 0; k < 16; k++) row[k] = n + k < j->width ? source_row(&j->src, strand * j->width + n + k) : NULL;
+        for (int k = 0; k < 16; k++) row[k] = n + k < j->width ? source_row(&j->src, first + n + k) : NULL;
         memset(j->to + (uint64_t) i * j->panel_bytes, 0, j->panel_bytes);
         j->f->pack(row, j->src.w->in, j->to + (uint64_t) i * j->panel_bytes);
     }
@@ -63,7 +68,7 @@ static int pack_threads(void) {
 static void write_panels(const Plan *p, const PackedWeight *pw, int layer, FileOut *f) {
     const Weight *w = &p->graph->stage[pw->stage].weight[pw->weight];
     const Format *fmt = format_of(w->type);
-    int64_t strands = w->interleave > 1 ? w->interleave : 1, width = w->out / strands, panels = (width + 15) / 16 * strands;
+    int64_t strands = w->interleave > 1 ? w->interleave : 1, width = w->out / strands, panels = (width + 15) / 16 * strands * weight_stack(w);
     uint64_t bytes = fmt->panel_bytes(w->in);
     int64_t window = (int64_t) (WINDOW / bytes) + 1;
     uint8_t *buf = malloc((size_t) window * bytes);
@@ -92,13 +97,13 @@ static void write_raw(const Plan *p, const PackedWeight *pw, int layer, FileOut 
     const TypeInfo *t = type_info(w->type);
     size_t row_bytes = (size_t) (w->in / t->block * t->bytes);
     int64_t strands = w->interleave > 1 ? w->interleave : 1, width = w->out / strands;
-    if (strands == 1) {
-        for (int64_t i = 0, row = 0; i < w->n_part; row += w->part_out[i++]) file_write(f, source_row(&src, row), row_bytes * (size_t) w->part_out[i]);
-        return;
+    for (int64_t first = 0; first < w->out * weight_stack(w); first += w->out) {
+        for (int64_t i = 0, row = first; strands == 1 && i < w->n_part; row += w->part_out[i++])
+            file_write(f, source_row(&src, row), row_bytes * (size_t) w->part_out[i]);
+        for (int64_t n = 0; strands > 1 && n < width; n += 16)
+            for (int64_t s = 0; s < strands; s++)
+                for (int64_t i = n; i < width && i < n + 16; i++) file_write(f, source_row(&src, first + s * width + i), row_bytes);
     }
-    for (int64_t n = 0; n < width; n += 16)
-        for (int64_t s = 0; s < strands; s++)
-            for (int64_t i = n; i < width && i < n + 16; i++) file_write(f, source_row(&src, s * width + i), row_bytes);
 }
 
 static void write_floats(const Plan *p, const PackedWeight *pw, int layer, FileOut *f) {
@@ -106,7 +111,7 @@ static void write_floats(const Plan *p, const PackedWeight *pw, int layer, FileO
     Source src = {p, w, layer};
     float *y = malloc(sizeof(float) * (size_t) w->in);
     if (!y) fail("out of memory");
-    for (int64_t r = 0; r < w->out; r++) {
+    for (int64_t r = 0; r < w->out * weight_stack(w); r++) {
         format_of(w->type)->dequant(source_row(&src, r), y, w->in);
         file_write(f, y, sizeof(float) * (size_t) w->in);
     }

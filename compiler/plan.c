@@ -1,14 +1,11 @@
 // From a fused graph to a plan: kernels in order, places for values, layouts and offsets for weights, pages for states.
 // In: a graph after run_passes. Out: Plan, in which nothing is left to decide. Only this file computes offsets.
-#include "plan.h"
+#include "plan_in.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
-static uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
-
-static uint64_t q8_bytes(int64_t k) { return align_up((uint64_t) (k + k / 8 * 3), ALIGN); } // templates/c/q8.h
+uint64_t plan_q8_bytes(int64_t k) { return align_up((uint64_t) (k + k / 8 * 3), PLAN_ALIGN); } // templates/c/q8.h
 
 // ---- kernels and steps ----
 
@@ -25,12 +22,13 @@ static void cost_of(Plan *p, Kernel *k) {
         const Node *n = &s->node[i];
         if (n->kernel != k->group) continue;
         int64_t size = shape_size(n->shape);
-        if (n->op == OP_matmul) {
+        if (op_info[n->op].class == CLASS_HEAVY && n->weight >= 0) {
             const Weight *w = &s->weight[n->weight];
             const TypeInfo *t = type_info(w->type);
-            k->flops += 2.0 * (double) w->in * (double) w->out;
-            k->weight_bytes += (double) w->in / t->block * t->bytes * (double) w->out;
-        } else if (n->op != OP_attention) {
+            double products = w->stack ? (double) n->shape.d[0] : 1;
+            k->flops += 2.0 * (double) w->in * (double) w->out * products;
+            k->weight_bytes += (double) w->in / t->block * t->bytes * (double) w->out * products;
+        } else if (op_info[n->op].class != CLASS_HEAVY) {
             k->flops += (double) size;
         }
         for (int j = 0; j < n->n_in; j++)
@@ -49,7 +47,45 @@ static void cut_matmul(Plan *p, Kernel *k, const Weight *w) {
     int64_t n = even > least ? even : least;
     if (n * bytes > (256 << 10)) n = (256 << 10) / bytes > 1 ? (256 << 10) / bytes : 1;
     k->panels = (int) (n < 1 ? 1 : n > panels ? panels : n);
-    k->rows = p->max_batch;
+    k->rows = 120; // a few tiles of rows: what the unpacked panel and their results take of the cache (measured)
+}
+
+// Query heads of a piece: as many of one kv head as leave two pieces for a single row, so that keys are read for several at once.
+static void cut_attention(Kernel *k, const Stage *s, const Node *n) {
+    int64_t heads = s->node[n->in[0]].shape.d[0], shared = heads / s->state[n->state].k.d[0], d = shared;
+    while (d > 1 && (shared % d || heads / d < 2)) d--;
+    k->heads = (int) d;
+}
+
+// What a heavy operator becomes: a template for the file's own rows or for values, and one for packed weights.
+static const struct {
+    Op op;
+    KernelKind kind;
+    const char *template, *packed;
+} heavy_kinds[] = {
+    {OP_matmul, K_MATMUL, "matmul.c", "panels.c"},
+    {OP_experts, K_EXPERTS, "experts.c", "experts_panels.c"},
+    {OP_each, K_EXPERTS, "experts.c", "experts_panels.c"},
+    {OP_attention, K_ATTENTION, "attention.c", NULL},
+    {OP_pick, K_STATE, "pick.c", NULL},
+    {OP_shift, K_STATE, "shift.c", NULL},
+    {OP_recur, K_STATE, "recur.c", NULL},
+    {OP_pool, K_STATE, "pool.c", NULL},
+};
+
+static void make_heavy(Plan *p, Kernel *k, const Stage *s, int heavy) {
+    const Node *n = &s->node[heavy];
+    for (int i = 0; i < COUNT(heavy_kinds); i++)
+        if (heavy_kinds[i].op == n->op) k->kind = heavy_kinds[i].kind, k->template = heavy_kinds[i].template, k->packed = heavy_kinds[i].packed;
+    k->state = n->state;
+    if (n->weight >= 0) cut_matmul(p, k, &s->weight[n->weight]);
+    if (n->op != OP_attention) return;
+    k->rows = 16;
+    cut_attention(k, s, n);
+    if (s->state[n->state].v.n) return;
+    k->template = "latent.c";
+    while (k->heads > 8 && k->heads % 2 == 0) k->heads /= 2; // long queries: few fit into the cache
+    while (k->heads > 8) k->heads = 1;
 }
 
 static void make_kernel(Plan *p, int stage, int group, int level) {
@@ -58,16 +94,20 @@ static void make_kernel(Plan *p, int stage, int group, int level) {
     int heavy = s->kernel[group].heavy;
     for (int i = 0; i < s->n_node; i++)
         if (s->node[i].kernel == group) k.rate = s->node[i].rate;
-    if (heavy >= 0 && s->node[heavy].op == OP_matmul) {
-        k.kind = K_MATMUL, k.template = "matmul.c";
-        cut_matmul(p, &k, &s->weight[s->node[heavy].weight]);
-    } else if (heavy >= 0) {
-        k.kind = K_ATTENTION, k.template = "attention.c";
-        k.state = s->node[heavy].state, k.heads = 1, k.rows = 16;
-    }
+    if (heavy >= 0) make_heavy(p, &k, s, heavy);
     cost_of(p, &k);
     p->kernel_of[stage][group] = p->n_kernel;
     *PUSH(p->graph->arena, p->kernel, p->n_kernel, p->cap_kernel) = k;
+}
+
+// Which of its two templates a product uses is known when its weight has a layout.
+static void choose_templates(Plan *p) {
+    for (int i = 0; i < p->n_kernel; i++) {
+        Kernel *k = &p->kernel[i];
+        const Stage *s = &p->graph->stage[k->stage];
+        int heavy = s->kernel[k->group].heavy, weight = heavy >= 0 ? s->node[heavy].weight : -1;
+        if (weight >= 0 && p->weight[p->packed[k->stage][weight]].layout == LAYOUT_PANELS) k->template = k->packed;
+    }
 }
 
 static int kernel_order(const void *x, const void *y) {
@@ -128,7 +168,7 @@ static int set_global(const Stage *s, int node) {
 
 static bool computes(const Node *n) {
     OpClass c = op_info[n->op].class;
-    return c != CLASS_SOURCE && c != CLASS_VIEW && n->op != OP_set && n->op != OP_put && n->rate != RATE_CONST;
+    return c != CLASS_SOURCE && c != CLASS_VIEW && n->op != OP_set && n->op != OP_put;
 }
 
 bool node_is_stored(const Plan *p, int stage, int node) {
@@ -179,8 +219,8 @@ static int last_use(const Plan *p, int stage, int node) {
 }
 
 static int new_buffer(Plan *p, Buffer b) {
-    b.row_bytes = b.type == Q8 ? q8_bytes(b.width) : (uint64_t) b.width * 4;
-    b.bytes = b.logits ? 0 : align_up(b.row_bytes * (uint64_t) (b.rate == RATE_OUT ? p->max_out : p->max_batch), ALIGN);
+    b.row_bytes = b.type == Q8 ? (uint64_t) b.parts * plan_q8_bytes(b.width / b.parts) : (uint64_t) b.width * 4;
+    b.bytes = b.logits ? 0 : align_up(b.row_bytes * (uint64_t) (b.rate == RATE_OUT ? p->max_out : p->max_batch), PLAN_ALIGN);
     *PUSH(p->graph->arena, p->buffer, p->n_buffer, p->cap_buffer) = b;
     return p->n_buffer - 1;
 }
@@ -196,9 +236,7 @@ static void place_stage(Plan *p, int stage) {
         if (n->op == OP_get) {
             place[i].buffer = (int) n->num[0]; // globals are the first buffers, in order
         } else if (base != i) {
-            place[i] = (Place){place[base].buffer, from};
-            if (from < 0 && place[base].buffer >= 0)
-                fail_at(n->loc, "a slice that is not one range of its row is not supported here yet: slice the outermost axis");
+            place[i] = (Place){place[base].buffer, from}; // from < 0: it is no range; its reader walks the base
         } else if (node_is_stored(p, stage, i)) {
             int global = set_global(s, i);
             if (global >= 0 && old_value_is_dead(p, stage, i, global)) {
@@ -206,7 +244,7 @@ static void place_stage(Plan *p, int stage) {
             } else {
                 const Node *named = n->op == OP_q8 && !n->name.n ? &s->node[n->in[0]] : n; // rounded values are called after their source
                 Buffer b = {.name = named->name.n ? named->name : str(op_info[named->op].name), .stage = stage, .node = i, .type = n->type, .rate = n->rate,
-                            .width = shape_size(n->shape), .first = step_of(p, stage, i), .last = last_use(p, stage, i)};
+                            .width = shape_size(n->shape), .parts = shape_size(n->shape) / shape_last(n->shape), .first = step_of(p, stage, i), .last = last_use(p, stage, i)};
                 place[i].buffer = new_buffer(p, b);
             }
         }
@@ -239,153 +277,6 @@ static void offset_buffers(Plan *p) {
     p->scratch_bytes = end;
 }
 
-// ---- states ----
-
-static void plan_states(Plan *p) {
-    const Graph *g = p->graph;
-    p->state_of = NEWN(g->arena, int *, g->n_stage + 1);
-    uint64_t elem = p->kv_f32 ? 4 : 2;
-    for (int si = 0; si < g->n_stage; si++) {
-        const Stage *s = &g->stage[si];
-        p->state_of[si] = NEWN(g->arena, int, s->n_state + 1);
-        for (int j = 0; j < s->n_state; j++) {
-            const State *st = &s->state[j];
-            if (st->sees == SEES_CHUNK) fail("state %.*s: chunked attention is not supported yet", FMT(st->name));
-            int64_t window = st->sees == SEES_WINDOW ? st->n : 0;
-            if (window >= g->n_ctx) window = 0; // never leaves the window: the same as seeing all
-            int group = 0;
-            while (group < p->n_group && p->group[group].window != window) group++;
-            if (group == COUNT(p->group)) fail("state %.*s: more than %d kinds of windows in one model", FMT(st->name), COUNT(p->group));
-            if (group == p->n_group) {
-                Str name = window ? str_fmt(g->arena, "window of %lld", (long long) window) : S("all positions");
-                p->group[p->n_group++] = (GroupPlan){name, window, 0};
-            }
-            StatePlan sp = {.stage = si, .state = j, .group = group};
-            sp.k_bytes = align_up((uint64_t) (shape_size(st->k) * p->page) * elem, ALIGN);
-            sp.v_bytes = align_up((uint64_t) (shape_size(st->v) * p->page) * elem, ALIGN);
-            sp.k_at = NEWN(g->arena, uint64_t, g->n_layer + 1), sp.v_at = NEWN(g->arena, uint64_t, g->n_layer + 1);
-            p->state_of[si][j] = p->n_state;
-            *PUSH(g->arena, p->state, p->n_state, p->cap_state) = sp;
-        }
-    }
-    for (int r = 0; r < g->n_run; r++) {
-        const Run *run = &g->run[r];
-        for (int l = run->first; l < run->first + run->count; l++)
-            for (int j = 0; j < g->stage[run->stage].n_state; j++) {
-                StatePlan *sp = &p->state[p->state_of[run->stage][j]];
-                GroupPlan *gp = &p->group[sp->group];
-                sp->k_at[l] = gp->page_bytes, sp->v_at[l] = gp->page_bytes + sp->k_bytes;
-                gp->page_bytes += sp->k_bytes + sp->v_bytes;
-            }
-    }
-}
-
-// ---- weights ----
-
-typedef struct {
-    bool product, table, vector; // how a tensor of the file is used, over all stages
-} Use;
-
-static void note_uses(const Plan *p, Use *use) {
-    const Graph *g = p->graph;
-    for (int si = 0; si < g->n_stage; si++) {
-        const Stage *s = &g->stage[si];
-        int64_t layers = s->layered ? g->n_layer : 1;
-        for (int i = 0; i < s->n_node; i++) {
-            if (s->node[i].weight < 0) continue;
-            const Weight *w = &s->weight[s->node[i].weight];
-            for (int64_t t = 0; t < layers * w->n_part; t++) {
-                if (w->tensor[t] < 0) continue;
-                Use *u = &use[w->tensor[t]];
-                Op op = s->node[i].op;
-                u->product |= op == OP_matmul, u->table |= op == OP_embed, u->vector |= op == OP_weight;
-            }
-        }
-    }
-}
-
-static int64_t strands(const Weight *w) { return w->interleave > 1 ? w->interleave : 1; }
-
-static uint64_t layer_bytes(const Plan *p, const Weight *w, Layout layout) {
-    (void) p;
-    const TypeInfo *t = type_info(w->type);
-    if (layout == LAYOUT_F32) return (uint64_t) (w->in * w->out) * 4;
-    if (layout == LAYOUT_RAW) return (uint64_t) (w->in / t->block * t->bytes * w->out);
-    int64_t panels = (w->out / strands(w) + 15) / 16 * strands(w);
-    return (uint64_t) panels * format_of(w->type)->panel_bytes(w->in);
-}
-
-static bool weight_used(const Stage *s, int weight) {
-    for (int i = 0; i < s->n_node; i++)
-        if (s->node[i].weight == weight && s->node[i].op != OP_angles && s->node[i].kernel >= 0) return true;
-    for (int i = 0; i < s->n_node; i++) { // data: read by some kernel through views
-        if (op_info[s->node[i].op].class == CLASS_VIEW || s->node[i].op == OP_angles) continue;
-        for (int k = 0; k < s->node[i].n_in; k++) {
-            int64_t from;
-            const Node *root = &s->node[behind_views(s, s->node[i].in[k], &from)];
-            if (root->op == OP_weight && root->weight == weight) return true;
-        }
-    }
-    return false;
-}
-
-// One that was packed already with the same tensors in the same layout is used again (tied tables).
-static uint64_t place_layer(Plan *p, const Weight *w, PackedWeight *pw, int64_t l) {
-    for (int i = 0; i < p->n_weight; i++) {
-        const PackedWeight *o = &p->weight[i];
-        const Stage *os = &p->graph->stage[o->stage];
-        const Weight *ow = &os->weight[o->weight];
-        if (o == pw || o->layout != pw->layout || ow->n_part != w->n_part || strands(ow) != strands(w) || ow->in != w->in) continue;
-        int64_t layers = os->layered ? p->graph->n_layer : 1;
-        for (int64_t m = 0; m < layers; m++)
-            if (o->offset[m] != UINT64_MAX && !memcmp(&ow->tensor[m * w->n_part], &w->tensor[l * w->n_part], sizeof(int) * (size_t) w->n_part))
-                return o->offset[m];
-    }
-    uint64_t at = p->weight_bytes;
-    p->weight_bytes = align_up(at + pw->bytes, ALIGN);
-    return at;
-}
-
-static void plan_weights(Plan *p) {
-    const Graph *g = p->graph;
-    Use *use = NEWN(g->arena, Use, p->gguf->n_tensor + 1);
-    note_uses(p, use);
-    p->packed = NEWN(g->arena, int *, g->n_stage + 1);
-    for (int si = 0; si < g->n_stage; si++) {
-        const Stage *s = &g->stage[si];
-        int64_t layers = s->layered ? g->n_layer : 1;
-        p->packed[si] = NEWN(g->arena, int, s->n_weight + 1);
-        for (int j = 0; j < s->n_weight; j++) {
-            const Weight *w = &s->weight[j];
-            p->packed[si][j] = -1;
-            if (!weight_used(s, j)) continue;
-            if (!format_of(w->type))
-                fail("tensor of type %s: this type is not supported yet; convert the file to another type", type_info(w->type)->name);
-            Use all = {0};
-            for (int64_t t = 0; t < layers * w->n_part; t++) {
-                if (w->tensor[t] < 0) continue;
-                all.product |= use[w->tensor[t]].product, all.table |= use[w->tensor[t]].table, all.vector |= use[w->tensor[t]].vector;
-            }
-            bool here = false; // as a product or table in this stage, not as a vector
-            for (int i = 0; i < s->n_node; i++) here |= s->node[i].weight == j && s->node[i].op != OP_weight;
-            PackedWeight pw = {.stage = si, .weight = j, .offset = NEWN(g->arena, uint64_t, layers)};
-            pw.layout = !here ? LAYOUT_F32 : all.product && !w->exact && target_packs(p->target, w->type, w->in) ? LAYOUT_PANELS : LAYOUT_RAW;
-            pw.bytes = layer_bytes(p, w, pw.layout);
-            for (int64_t l = 0; l < layers; l++) pw.offset[l] = UINT64_MAX;
-            p->packed[si][j] = p->n_weight;
-            *PUSH(g->arena, p->weight, p->n_weight, p->cap_weight) = pw;
-        }
-    }
-    for (int r = 0; r < g->n_run; r++) { // in the order in which they are read
-        const Stage *s = &g->stage[g->run[r].stage];
-        for (int l = g->run[r].first; l < g->run[r].first + g->run[r].count; l++)
-            for (int j = 0; j < s->n_weight; j++) {
-                int pi = p->packed[g->run[r].stage][j];
-                if (pi >= 0) p->weight[pi].offset[l] = place_layer(p, &s->weight[j], &p->weight[pi], l);
-            }
-    }
-}
-
 // ---- the plan ----
 
 static bool wants_q8(const void *target, const Weight *w) { return target_packs(target, w->type, w->in); }
@@ -403,7 +294,7 @@ Plan *plan_make(Graph *g, const Target *t, const PlanOptions *opt) {
     *p = (Plan){.graph = g, .gguf = g->gguf, .target = t, .max_batch = opt->max_batch ? opt->max_batch : 512,
                 .max_out = opt->max_out ? opt->max_out : 32, .page = 64};
     if (p->max_batch > g->n_ctx) p->max_batch = (int) g->n_ctx;
-    if (p->max_out > p->max_batch) p->max_out = p->max_batch;
+    if (p->max_out > p->max_batch || graph_whole(g)) p->max_out = p->max_batch; // a text in one batch: any rows of it
     p->report = NEW(a, Report);
     p->report->arena = a;
     p->kv_f32 = opt->kv_given ? opt->kv_f32 : all_f32(g);
@@ -420,5 +311,6 @@ Plan *plan_make(Graph *g, const Target *t, const PlanOptions *opt) {
     offset_buffers(p);
     plan_states(p);
     plan_weights(p);
+    choose_templates(p);
     return p;
 }

@@ -23,7 +23,7 @@ typedef struct {
     int node;                // of the stage; or the global's number
     DType type;
     Rate rate;
-    int64_t width;           // values of a row
+    int64_t width, parts;    // values of a row; 8-bit ones: vectors of it, each rounded by itself
     uint64_t row_bytes, bytes, offset;
     int first, last;         // steps of its stage between which it lives (globals: all)
     bool logits;             // is the caller's logits array, not scratch
@@ -35,7 +35,7 @@ typedef struct {
     int64_t from;
 } Place;
 
-typedef enum { K_ROWS, K_MATMUL, K_ATTENTION } KernelKind;
+typedef enum { K_ROWS, K_MATMUL, K_ATTENTION, K_EXPERTS, K_STATE } KernelKind; // K_STATE: other heavy operators
 
 typedef struct {
     int stage, group;        // group: stage.kernel
@@ -45,6 +45,7 @@ typedef struct {
     int level;               // the moment it can start
     // matmul, attention
     const char *template;    // "matmul.c"
+    const char *packed;      // "panels.c": the one for packed weights, or NULL
     int64_t in, out;         // matmul: K, and N of a strand
     int strands, panels, rows; // work of a piece
     int heads;               // attention: query heads a piece covers
@@ -58,10 +59,10 @@ typedef struct {
     int stage;
 } Step;
 
-// Where a state lies in the pages of its group.
+// Where a state lies in the pages of its group, or (group -1) in the block that each sequence has.
 typedef struct {
     int stage, state, group;
-    uint64_t k_bytes, v_bytes;   // of one layer in a page
+    uint64_t k_bytes, v_bytes;   // of one layer in a page, or in the block
     uint64_t *k_at, *v_at;       // [n_layer]
 } StatePlan;
 
@@ -94,6 +95,7 @@ typedef struct {
     int **state_of;          // [stage][state]
     GroupPlan group[8];
     int n_group;
+    uint64_t fixed_bytes;    // of the block that each sequence has for tails and cells
     uint64_t weight_bytes, scratch_bytes, thread_bytes;
     uint64_t hash;
 } Plan;
@@ -106,6 +108,8 @@ typedef struct {
 
 // Runs the passes on the graph and makes the plan.
 Plan *plan_make(Graph *g, const Target *t, const PlanOptions *opt);
+
+uint64_t plan_q8_bytes(int64_t k); // of a row of k values rounded to 8 bits
 
 // Whether a node's value leaves its kernel, and where it lies.
 bool node_is_stored(const Plan *p, int stage, int node);

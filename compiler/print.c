@@ -76,7 +76,11 @@ Str print_params(const Printer *q) {
         switch (a->kind) {
         case ARG_MODEL: out(&o, "const Model *m"); break;
         case ARG_WEIGHT: out(&o, q->plan->weight[a->index].layout == LAYOUT_F32 ? "const float *%.*s" : "const uint8_t *%.*s", FMT(a->name)); break;
-        case ARG_BUFFER: out(&o, q->plan->buffer[a->index].type == Q8 ? "%suint8_t *%.*s" : "%sfloat *%.*s", konst, FMT(a->name)); break;
+        case ARG_BUFFER: {
+            DType type = q->plan->buffer[a->index].type;
+            out(&o, "%s%s *%.*s", konst, type == Q8 ? "uint8_t" : type == I32 ? "int32_t" : "float", FMT(a->name));
+            break;
+        }
         case ARG_PARAM: out(&o, "float %.*s", FMT(a->name)); break;
         default: out(&o, "uint64_t %.*s", FMT(a->name)); break;
         }

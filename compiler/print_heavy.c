@@ -18,6 +18,12 @@ static Str find_template(const Plan *p, const char *name) {
 
 static bool is_member(const Printer *q, int node) { return q->stage->node[node].kernel == q->kernel->group; }
 
+// Parts that a row of the product has, one from each product of a stack that it meets; templates count them all as rows.
+static int64_t part_count(const Printer *q) {
+    const Node *heavy = &q->stage->node[q->stage->kernel[q->kernel->group].heavy];
+    return heavy->op == OP_matmul ? 1 : heavy->shape.d[0];
+}
+
 // An operand of an epilogue operator, at output n + j of row r.
 static Str epilogue_operand(Printer *q, int use) {
     Arena *a = q->names.arena;
@@ -25,13 +31,19 @@ static Str epilogue_operand(Printer *q, int use) {
     int base = behind_views(q->stage, use, &from);
     const Node *b = &q->stage->node[base];
     int64_t size = shape_size(q->stage->node[use].shape);
+    int64_t parts = part_count(q);
     if (is_member(q, base)) {
-        if (b->op == OP_matmul) return str_fmt(a, "v%lld[j]", (long long) (from / q->kernel->out));
+        if (op_info[b->op].class == CLASS_HEAVY) {
+            behind_views_by(q->stage, use, parts, &base, &from);
+            return str_fmt(a, "v%lld[j]", (long long) (from / q->kernel->out));
+        }
         return q->name[base];
     }
     if (b->op == OP_const) return c_float(a, b->real[0]);
     if (b->op == OP_param) return printer_arg(q, ARG_PARAM, (int) b->num[0], q->plan->graph->param[b->num[0]].name, false)->name;
-    const char *at = size == 1 ? "0" : "n + j";
+    bool of_part = parts > 1 && size == parts; // one number for each part; r counts parts
+    const char *at = size == 1 || of_part ? "0" : "n + j";
+    if (b->op == OP_weight && parts > 1 && size == parts * q->kernel->out) at = str_z(a, str_fmt(a, "(size_t) e * %lld + n + j", (long long) q->kernel->out));
     if (b->op == OP_weight) {
         Str name = printer_arg(q, ARG_WEIGHT, q->plan->packed[q->kernel->stage][b->weight], q->stage->weight[b->weight].name, false)->name;
         return from ? str_fmt(a, "%.*s[%lld + %s]", FMT(name), (long long) from, at) : str_fmt(a, "%.*s[%s]", FMT(name), at);
@@ -39,7 +51,8 @@ static Str epilogue_operand(Printer *q, int use) {
     Place place = q->place[use];
     const Buffer *buf = &q->plan->buffer[place.buffer];
     Str name = printer_arg(q, ARG_BUFFER, place.buffer, q->stage->node[use].name.n ? q->stage->node[use].name : buf->name, false)->name;
-    Str row = str_fmt(a, "(size_t) r * %llu + ", (unsigned long long) buf->row_bytes / 4);
+    Str row = str_fmt(a, "(size_t) r * %lld + ", (long long) (buf->width / parts));
+    if (of_part) return str_fmt(a, "%.*s[r]", FMT(name));
     return place.from ? str_fmt(a, "%.*s[%.*s%lld + %s]", FMT(name), FMT(row), (long long) place.from, at)
                       : str_fmt(a, "%.*s[%.*s%s]", FMT(name), FMT(row), at);
 }
@@ -49,7 +62,7 @@ static Str stored_element(Printer *q, int node) {
     const Buffer *buf = &q->plan->buffer[place.buffer];
     Str wanted = q->stage->node[node].name.n ? q->stage->node[node].name : buf->name;
     Str name = printer_arg(q, ARG_BUFFER, place.buffer, wanted, true)->name;
-    return str_fmt(q->names.arena, "%.*s[(size_t) r * %llu + n + j]", FMT(name), (unsigned long long) buf->row_bytes / 4);
+    return str_fmt(q->names.arena, "%.*s[(size_t) r * %lld + n + j]", FMT(name), (long long) (buf->width / part_count(q)));
 }
 
 static Str epilogue(Printer *q) {
@@ -60,17 +73,18 @@ static Str epilogue(Printer *q) {
         const Node *n = &q->stage->node[i];
         if (!is_member(q, i)) continue;
         bool stored = node_is_stored(q->plan, q->kernel->stage, i);
-        if (n->op == OP_matmul && !stored) continue;
+        bool heavy = op_info[n->op].class == CLASS_HEAVY;
+        if (heavy && !stored) continue;
         Str in[MAX_IN], e;
-        for (int k = 0; k < n->n_in && n->op != OP_matmul; k++) in[k] = epilogue_operand(q, n->in[k]);
-        e = n->op == OP_matmul ? S("v0[j]") : c_map(q, n, in);
+        for (int k = 0; k < n->n_in && !heavy; k++) in[k] = epilogue_operand(q, n->in[k]);
+        e = heavy ? S("v0[j]") : c_map(q, n, in);
         bool read_here = false;
         for (int j = i + 1; j < q->stage->n_node; j++)
             for (int k = 0; is_member(q, j) && k < q->stage->node[j].n_in; k++) {
                 int64_t from;
                 read_here |= behind_views(q->stage, q->stage->node[j].in[k], &from) == i;
             }
-        if (n->op != OP_matmul && (!stored || read_here)) {
+        if (!heavy && (!stored || read_here)) {
             q->name[i] = name_fresh(&q->names, n->name.n ? n->name : S("t"));
             out(&lines, "const float %.*s = %.*s;\n", FMT(q->name[i]), FMT(e)), count++;
             e = q->name[i];
@@ -94,8 +108,6 @@ KernelText print_matmul(const Plan *p, const Kernel *k) {
     Printer q = printer_new(p, k);
     const Node *heavy = &q.stage->node[q.stage->kernel[k->group].heavy];
     const Weight *w = &q.stage->weight[heavy->weight];
-    const PackedWeight *pw = &p->weight[p->packed[k->stage][heavy->weight]];
-    bool packed = pw->layout == LAYOUT_PANELS;
     Str store = epilogue(&q);
     Str params = print_params(&q);
     Binding b[] = {
@@ -104,30 +116,118 @@ KernelText print_matmul(const Plan *p, const Kernel *k) {
         {.kind = BIND_SLOT, .name = "store", .value = store},
         {.kind = BIND_ARGS, .name = "args", .value = params.n ? str_fmt(a, ", %.*s", FMT(params)) : S("")},
     };
-    q.text.text = fold_constants(a, template_instance(a, find_template(p, packed ? "panels.c" : "matmul.c"), "@", b, COUNT(b)));
+    q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, COUNT(b)));
     Str equations = print_equations(&q);
     q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %s", FMT(equations), (long long) w->in, (long long) w->out, type_info(w->type)->name);
     return q.text;
 }
 
+// ---- products of a stack ----
+
+static void fixed_arg(Printer *q, ArgKind kind, int index) {
+    *PUSH(q->names.arena, q->text.fixed, q->text.n_fixed, q->text.cap_fixed) = (Arg){.kind = kind, .index = index};
+}
+
+static void fixed_text(Printer *q, const char *text) {
+    *PUSH(q->names.arena, q->text.fixed, q->text.n_fixed, q->text.cap_fixed) = (Arg){.kind = ARG_TEXT, .name = str(text)};
+}
+
+// The buffer of a heavy kernel's operand, which the pass copy_pieces has made whole.
+static void fixed_operand(Printer *q, const Node *n, int k) { fixed_arg(q, ARG_BUFFER, q->place[n->in[k]].buffer); }
+
+static const char *row_count(const Kernel *k) { return k->rate == RATE_OUT ? "m->outs" : "m->rows"; }
+
+KernelText print_experts(const Plan *p, const Kernel *k) {
+    Arena *a = p->graph->arena;
+    Printer q = printer_new(p, k);
+    const Node *n = &q.stage->node[q.stage->kernel[k->group].heavy], *x = &q.stage->node[n->in[0]];
+    const Weight *w = &q.stage->weight[n->weight];
+    int packed = p->packed[k->stage][n->weight];
+    bool panels = p->weight[packed].layout == LAYOUT_PANELS, each = n->op == OP_each;
+    int64_t parts = n->shape.d[0], x_bytes = panels ? (int64_t) plan_q8_bytes(w->in) : 0;
+    Str store = epilogue(&q);
+    Str params = print_params(&q);
+    fixed_arg(&q, ARG_WEIGHT, packed);
+    fixed_operand(&q, n, 0);
+    if (each) fixed_text(&q, "NULL");
+    else fixed_operand(&q, n, 1);
+    fixed_text(&q, row_count(k));
+    int64_t groups = ((k->out + 15) / 16 + k->panels - 1) / k->panels, most = (160 << 10) / (x_bytes + 1);
+    Binding b[] = {
+        param_int(a, "K", k->in), param_int(a, "N", k->out), param_int(a, "S", k->strands), param_int(a, "E", w->stack), param_int(a, "TOP", parts),
+        param_int(a, "OWN", shape_size(x->shape) != w->in || parts == 1), param_int(a, "EACH", each), param_int(a, "PANELS", k->panels),
+        param("FMT", str(format_of(w->type)->name)), {.kind = BIND_SLOT, .name = "store", .value = store},
+        {.kind = BIND_ARGS, .name = "args", .value = params.n ? str_fmt(a, ", %.*s", FMT(params)) : S("")},
+        param_int(a, "MOST", most > 24 ? 24 : most < 1 ? 1 : most), param_int(a, "X_BYTES", x_bytes),
+    };
+    q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, panels ? COUNT(b) : COUNT(b) - 2));
+    q.text.pieces = each ? str_fmt(a, "%lld", (long long) (parts * groups))
+                         : str_fmt(a, "%lld * (%s * %lld < %lld ? %s * %lld : %lld)", (long long) groups, row_count(k), (long long) parts, (long long) w->stack,
+                                   row_count(k), (long long) parts, (long long) w->stack);
+    Str equations = print_equations(&q);
+    q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %lld of %lld, %s", FMT(equations), (long long) w->in, (long long) w->out, (long long) parts,
+                             (long long) w->stack, type_info(w->type)->name);
+    return q.text;
+}
+
 // ---- attention ----
+
+// What the attention's cache shows, as the template's parameters.
+static int sees_params(Arena *a, const State *st, int64_t n_ctx, Binding *b) {
+    int64_t window = st->sees == SEES_WINDOW && st->n < n_ctx ? st->n : 0; // a window that holds all is none
+    int64_t chunk = st->sees == SEES_CHUNK && st->n < n_ctx ? st->n : 0;
+    bool all = st->sees == SEES_ALL, around = st->sees == SEES_AROUND;
+    b[0] = param_int(a, "WINDOW", window), b[1] = param_int(a, "CHUNK", chunk), b[2] = param_int(a, "ALL", all);
+    b[3] = param_int(a, "AROUND", around ? st->n : 0), b[4] = param_int(a, "AHEAD", all || around);
+    return 5;
+}
+
+static const char *sees_show(Arena *a, const State *st) {
+    switch (st->sees) {
+    case SEES_WINDOW: return "a window";
+    case SEES_CHUNK: return str_z(a, str_fmt(a, "chunks of %lld", (long long) st->n));
+    case SEES_ALL: return "the whole sequence";
+    case SEES_AROUND: return str_z(a, str_fmt(a, "%lld positions around", (long long) st->n));
+    default: return "all positions";
+    }
+}
 
 KernelText print_attention(const Plan *p, const Kernel *k) {
     Arena *a = p->graph->arena;
     Printer q = printer_new(p, k);
-    const Node *n = &q.stage->node[q.stage->kernel[k->group].heavy];
+    int heavy = q.stage->kernel[k->group].heavy;
+    const Node *n = &q.stage->node[heavy];
     const State *st = &q.stage->state[n->state];
-    const StatePlan *sp = &p->state[p->state_of[k->stage][n->state]];
-    int64_t heads = q.stage->node[n->in[0]].shape.d[0];
-    if (n->n_in > 2) fail_at(n->loc, "attention sinks are not supported yet");
-    Binding b[] = {
-        param_int(a, "H", heads), param_int(a, "G", st->k.d[0]), param_int(a, "DK", st->k.d[1]), param_int(a, "DV", st->v.d[1]),
-        param("SCALE", c_float(a, n->real[0])), param("SOFTCAP", c_float(a, n->real[1])), param_int(a, "WINDOW", p->group[sp->group].window),
-        param_int(a, "GROUP", sp->group), param_int(a, "PAGE_BYTES", (int64_t) p->group[sp->group].page_bytes),
+    int si = p->state_of[k->stage][n->state];
+    int64_t heads = n->shape.d[0], group = p->state[si].group;
+    const Node *sinks = NULL, *picks = NULL;
+    for (int i = 2; i < n->n_in; i++) *(q.stage->node[n->in[i]].type == I32 ? &picks : &sinks) = &q.stage->node[n->in[i]];
+    fixed_text(&q, "m"), fixed_arg(&q, ARG_STATE_K, si);
+    if (st->v.n) fixed_arg(&q, ARG_STATE_V, si);
+    fixed_operand(&q, n, 0), fixed_arg(&q, ARG_BUFFER, p->place[k->stage][heavy].buffer);
+    fixed_text(&q, k->rate == RATE_OUT ? "m->out_pos, m->out_seq, m->outs" : "m->pos, m->seq, m->rows");
+    Str args = S(""), pass = S("");
+    for (int i = 2; i < n->n_in; i++) {
+        const Node *x = &q.stage->node[n->in[i]];
+        int base = view_of(q.stage, n->in[i]).base;
+        bool weight = q.stage->node[base].op == OP_weight;
+        const Arg *arg = printer_arg(&q, weight ? ARG_WEIGHT : ARG_BUFFER, weight ? p->packed[k->stage][q.stage->node[base].weight] : q.place[n->in[i]].buffer,
+                                     x->type == I32 ? S("picks") : S("sinks"), false);
+        args = str_fmt(a, "%.*s, const %s *restrict %.*s", FMT(args), x->type == I32 ? "int32_t" : "float", FMT(arg->name));
+        pass = x->type == I32 ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape)) : str_fmt(a, "%.*s, sinks", FMT(pass));
+    }
+    Binding b[32] = {
+        param_int(a, "H", heads), param_int(a, "G", st->k.d[0]), param_int(a, "DK", st->k.d[1]), param_int(a, "DV", n->shape.d[1]),
+        param("SCALE", c_float(a, n->real[0])), param("SOFTCAP", c_float(a, n->real[1])), param("ALIBI", c_float(a, n->real[2])),
+        param_int(a, "SINKS", sinks != NULL), param_int(a, "PICKS", picks ? picks->shape.d[1] : 0), param_int(a, "SETS", picks ? picks->shape.d[0] : 1),
+        param_int(a, "BLOCK", n->num[2] > 1 ? n->num[2] : 1), param_int(a, "GROUP", group), param_int(a, "PAGE_BYTES", (int64_t) p->group[group].page_bytes),
         param("KV", p->kv_f32 ? S("f32") : S("f16")), param_int(a, "HEADS", k->heads), param_int(a, "ROWS", k->rows),
+        {.kind = BIND_ARGS, .name = "args", .value = args}, {.kind = BIND_ARGS, .name = "pass", .value = pass},
     };
-    q.text.text = fold_constants(a, template_instance(a, find_template(p, "attention.c"), "@", b, COUNT(b)));
-    q.text.comment = str_fmt(a, "attention: %lld heads over %lld of keys and values, %s", (long long) heads, (long long) st->k.d[0],
-                             p->group[sp->group].window ? "a window" : "all positions");
+    int count = 18 + sees_params(a, st, p->graph->n_ctx, b + 18);
+    if (!st->v.n) b[count++] = param_int(a, "V_FROM", n->num[0]);
+    q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, count));
+    q.text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (heads + k->heads - 1) / k->heads, row_count(k), k->rows - 1, k->rows);
+    q.text.comment = str_fmt(a, "attention: %lld heads over %lld of keys and values, %s", (long long) heads, (long long) st->k.d[0], sees_show(a, st));
     return q.text;
 }

@@ -2,62 +2,73 @@
 // In: the nodes of one kernel. Out: a C function of one row. The idea: nodes that agree on (outer, inner) axes share an outer loop (heads),
 // elementwise neighbours share an inner loop, and a value lives in the narrowest place that its uses allow: a variable of the
 // loop, an array of the head, an array of the row, or the row's place in the plan.
-#include "emit.h"
+#include "print_rows.h"
 
 #include <string.h>
-
-typedef enum { V_NONE, V_LOOP, V_INNER, V_ROW, V_STORED, V_SCALAR } Home;
-
-typedef struct {
-    int segment, loop; // where it is computed; loop -1: it is a statement of its own
-    Home home;
-} NodeInfo;
-
-typedef struct {
-    int64_t outer, inner;
-} Segment;
-
-typedef struct {
-    Printer q;
-    NodeInfo *info;
-    Segment *segment;
-    int n_segment, n_loop;
-    bool *in;      // is a member
-    Out decl, body;
-} Rows;
-
-static const Node *node_at(const Rows *r, int i) { return &r->q.stage->node[i]; }
 
 // ---- where things are computed ----
 
 static bool is_reduction(Op op) { return op == OP_sum || op == OP_mean || op == OP_rmax; }
 static bool is_norm(Op op) { return op == OP_rms_norm || op == OP_layer_norm || op == OP_l2_norm; }
-static bool is_elementwise(const Node *n) { return op_info[n->op].class == CLASS_MAP || is_norm(n->op) || n->op == OP_take; }
+static bool is_elementwise(const Node *n) {
+    return op_info[n->op].class == CLASS_MAP || is_norm(n->op) || n->op == OP_take || n->op == OP_copy || n->op == OP_id;
+}
+// Works along the last axis, head by head.
+static bool is_headwise(Op op) {
+    return is_norm(op) || is_reduction(op) || op == OP_softmax || op == OP_rope || op == OP_q8 || op == OP_top || op == OP_gather;
+}
 
-// Works along the last axis of a value with more axes, or broadcasts an operand along some axis: needs the outer loop.
+// Does operand k, read where n is, have its elements in n's order, all of them or one for all?
+static bool in_order(const Rows *r, const Node *n, int k) {
+    View v = view_of(r->q.stage, n->in[k]);
+    int64_t size = shape_size(v.shape);
+    return size == 1 || (view_is_range(&v) && size == shape_size(n->shape));
+}
+
+// Needs the outer loop: works head by head on a value of several, or reads an operand along other axes.
 static bool needs_outer(const Rows *r, const Node *n) {
-    if (n->op == OP_q8 || n->op == OP_put || n->op == OP_embed || n->op == OP_angles || n->op == OP_concat) return false;
-    if (is_norm(n->op) || is_reduction(n->op) || n->op == OP_softmax || n->op == OP_rope) return n->shape.n > 1;
-    for (int i = 0; i < n->n_in; i++) {
-        int64_t size = shape_size(node_at(r, n->in[i])->shape);
-        if (size != 1 && size != shape_size(n->shape)) return true;
-    }
+    if (is_headwise(n->op)) return node_at(r, n->in[0])->shape.n > 1;
+    if (!is_elementwise(n)) return false;
+    for (int i = 0; i < n->n_in; i++)
+        if (!in_order(r, n, i)) return true;
     return false;
 }
 
 static Segment segment_of(const Rows *r, const Node *n) {
-    Shape shape = is_reduction(n->op) ? node_at(r, n->in[0])->shape : n->shape;
+    Shape shape = is_headwise(n->op) ? node_at(r, n->in[0])->shape : n->shape;
     int64_t size = shape_size(shape), inner = shape_last(shape);
     return needs_outer(r, n) ? (Segment){size / inner, inner} : (Segment){1, size};
 }
 
-// The member whose value an operand is (through views), or -1; *same: it is the whole value, element by element.
-static int member_operand(const Rows *r, const Node *n, int k, bool *same) {
-    int64_t from;
-    int base = behind_views(r->q.stage, n->in[k], &from);
-    *same = from == 0 && shape_size(node_at(r, n->in[k])->shape) == shape_size(node_at(r, base)->shape) &&
-            shape_size(node_at(r, base)->shape) == shape_size(n->shape);
-    return r->in[base] ? base : -1;
+// How a node reads a member: not at all; the same element, the same head, or anything.
+typedef enum { READ_NONE, READ_SAME, READ_HEAD, READ_ANY } Read;
+
+static Read read_of(const Rows *r, int reader, int k, int *member) {
+    const Node *n = node_at(r, reader);
+    View v = view_of(r->q.stage, n->in[k]);
+    *member = v.base;
+    if (!r->in[v.base]) return READ_NONE;
+    const Segment *seg = segment_at(r, reader);
+    int64_t size = shape_size(v.shape);
+    bool whole = view_is_whole(r->q.stage, &v);
+    if (is_headwise(n->op) && (k == 0 || n->op == OP_gather)) return whole && shape_last(v.shape) * seg->outer == size ? READ_HEAD : READ_ANY;
+    if (!is_elementwise(n) || !whole) return READ_ANY;
+    if (size == shape_size(n->shape)) return READ_SAME;
+    bool each_head = size == seg->outer && shape_last(v.shape) == 1 && seg->inner == shape_last(n->shape); // one number for each head
+    for (int a = 1; each_head && a < v.shape.n; a++)
+        if (v.shape.d[v.shape.n - 1 - a] != n->shape.d[n->shape.n - 1 - a]) each_head = false;
+    return each_head ? READ_HEAD : READ_ANY;
+}
+
+// May node i be computed where segment `now` is open? What that makes may be read head by head only, while heads are looped over.
+static bool may_stay(const Rows *r, int i, int now) {
+    const Node *n = node_at(r, i);
+    for (int k = 0; k < n->n_in; k++) {
+        int m;
+        Read read = read_of(r, i, k, &m);
+        if (read == READ_ANY && r->info[m].segment == now && r->segment[now].outer > 1) return false;
+    }
+    return true;
 }
 
 static void place_nodes(Rows *r) {
@@ -67,17 +78,19 @@ static void place_nodes(Rows *r) {
         const Node *n = node_at(r, i);
         Segment want = segment_of(r, n), *have = segment >= 0 ? &r->segment[segment] : NULL;
         bool flat = want.outer == 1 && is_elementwise(n) && !is_norm(n->op);
-        if (!have || !((want.outer == have->outer && want.inner == have->inner) || (flat && want.inner == have->outer * have->inner))) {
-            r->segment[segment = r->n_segment++] = want;
+        bool fits = have && ((want.outer == have->outer && want.inner == have->inner) || (flat && want.inner == have->outer * have->inner));
+        r->info[i].segment = segment;
+        if (!fits || !may_stay(r, i, segment)) {
+            r->segment[r->info[i].segment = segment = r->n_segment++] = want;
             loop = -1;
         }
-        bool fits = loop >= 0 && is_elementwise(n) && !is_norm(n->op);
-        for (int k = 0; k < n->n_in && fits; k++) { // what the open loop makes may be read at the same element only
-            bool same;
-            int m = member_operand(r, n, k, &same);
-            if (m >= 0 && r->info[m].loop == loop && !same) fits = false;
+        bool joins = loop >= 0 && is_elementwise(n) && !is_norm(n->op);
+        for (int k = 0; k < n->n_in && joins; k++) { // what the open loop makes may be read at the same element only
+            int m;
+            Read read = read_of(r, i, k, &m);
+            if (read != READ_NONE && read != READ_SAME && r->info[m].loop == loop) joins = false;
         }
-        if (!fits) loop = is_elementwise(n) ? r->n_loop++ : -1;
+        if (!joins) loop = is_elementwise(n) ? r->n_loop++ : -1;
         r->info[i] = (NodeInfo){segment, loop, V_NONE};
     }
 }
@@ -87,25 +100,26 @@ static void house_nodes(Rows *r) {
     for (int i = 0; i < s->n_node; i++) {
         if (!r->in[i] || node_at(r, i)->op == OP_put) continue;
         NodeInfo *x = &r->info[i];
-        bool same_loop = x->loop >= 0, same_segment = true;
+        bool same_loop = x->loop >= 0, same_head = true;
         for (int j = i + 1; j < s->n_node; j++) {
             if (!r->in[j]) continue;
             const Node *u = node_at(r, j);
             for (int k = 0; k < u->n_in; k++) {
-                bool same;
-                if (member_operand(r, u, k, &same) != i) continue;
-                bool whole = is_norm(u->op) && k == 0; // a norm reads its operand before its loop
-                if (r->info[j].loop != x->loop || !same || whole) same_loop = false;
-                if (r->info[j].segment != x->segment) same_segment = false;
+                int m;
+                Read read = read_of(r, j, k, &m);
+                if (read == READ_NONE || m != i) continue;
+                bool before = is_norm(u->op) && k == 0; // a norm reads its operand before its loop
+                if (r->info[j].loop != x->loop || read != READ_SAME || before) same_loop = false;
+                if (r->info[j].segment != x->segment || read == READ_ANY) same_head = false;
             }
         }
         bool one = is_reduction(node_at(r, i)->op) && r->segment[x->segment].outer == 1;
         x->home = node_is_stored(r->q.plan, r->q.kernel->stage, i) ? V_STORED
                   : one                                            ? V_SCALAR
-                  : is_reduction(node_at(r, i)->op)                ? (same_segment ? V_SCALAR : V_ROW)
+                  : is_reduction(node_at(r, i)->op)                ? (same_head ? V_SCALAR : V_ROW)
                   : same_loop                                      ? V_LOOP
-                  : same_segment && r->segment[x->segment].outer > 1 ? V_INNER
-                                                                     : V_ROW;
+                  : same_head && r->segment[x->segment].outer > 1  ? V_INNER
+                                                                   : V_ROW;
     }
 }
 
@@ -116,7 +130,7 @@ static const char *row_index(const Rows *r, Rate rate) {
 }
 
 // The pointer to a stored value's first element of this row; declared when first asked for.
-static Str pointer(Rows *r, int node, bool written) {
+Str pointer(Rows *r, int node, bool written) {
     if (r->q.name[node].n) {
         if (written && r->q.place[node].buffer >= 0) printer_arg(&r->q, ARG_BUFFER, r->q.place[node].buffer, (Str){0}, true);
         return r->q.name[node];
@@ -138,109 +152,155 @@ static Str pointer(Rows *r, int node, bool written) {
     return r->q.name[node];
 }
 
-static Str weight_name(Rows *r, int weight) {
+Str weight_name(Rows *r, int weight) {
     return printer_arg(&r->q, ARG_WEIGHT, r->q.plan->packed[r->q.kernel->stage][weight], r->q.stage->weight[weight].name, false)->name;
 }
 
-// Element `i` of head `h` of a value of `size` elements used where (outer, inner) is computed.
-static Str element(Rows *r, const Segment *seg, Shape shape, Str name) {
-    Arena *a = r->q.names.arena;
-    int64_t size = shape_size(shape);
-    if (size == 1) return str_fmt(a, "%.*s[0]", FMT(name));
-    if (size == seg->outer * seg->inner) return seg->outer == 1 ? str_fmt(a, "%.*s[i]", FMT(name)) : str_fmt(a, "%.*s[h * %lld + i]", FMT(name), (long long) seg->inner);
-    if (size == seg->inner && shape_last(shape) == seg->inner) return str_fmt(a, "%.*s[i]", FMT(name));
-    if (size == seg->outer && shape_last(shape) == 1) return str_fmt(a, "%.*s[h]", FMT(name));
-    fail("internal: kernel %.*s broadcasts %s over %lld x %lld, which the row printer cannot do yet", FMT(r->q.kernel->name), shape_show(a, shape),
-         (long long) seg->outer, (long long) seg->inner);
+const char *c_type(const Node *n) { return n->type == I32 ? "int32_t" : "float"; }
+
+static void term(Out *o, Str index, int64_t stride) {
+    if (o->n) out(o, " + ");
+    stride == 1 ? out_str(o, index) : out(o, "%.*s * %lld", FMT(index), (long long) stride);
 }
+
+// Steps along the axes of `shape` (aligned at the inner end) that a walk takes; axes it lacks, or has one of, are not walked.
+static void strides_over(Shape shape, const View *v, int64_t *stride) {
+    for (int a = 0; a < shape.n; a++) {
+        int i = v->shape.n - shape.n + a;
+        stride[a] = i < 0 || v->shape.d[i] == 1 ? 0 : v->stride[i];
+    }
+}
+
+// Where head h begins: the outer axes of `shape`, all in one counter h.
+static void head_terms(Out *o, Arena *a, Shape shape, const int64_t *stride) {
+    for (int first = 0, last; first < shape.n - 1; first = last + 1) {
+        int64_t size = shape.d[first], inside = 1;
+        for (last = first; last + 1 < shape.n - 1 && stride[last] == stride[last + 1] * shape.d[last + 1]; last++) size *= shape.d[last + 1];
+        for (int k = last + 1; k < shape.n - 1; k++) inside *= shape.d[k];
+        if (stride[last] == 0 || size == 1) continue;
+        Str h = inside == 1 ? S("h") : str_fmt(a, "h / %lld", (long long) inside);
+        if (first > 0) h = str_fmt(a, "%.*s %% %lld", FMT(h), (long long) size);
+        if (h.n > 1 && stride[last] != 1) h = str_fmt(a, "(%.*s)", FMT(h));
+        term(o, h, stride[last]);
+    }
+}
+
+// Element (h, i) of a walk, read or written where `shape` is computed in segment seg.
+static Str element_at(Arena *a, const Segment *seg, Shape shape, const View *v, Str name, int64_t from) {
+    Out o = out_new(a);
+    int64_t stride[MAX_DIM], size = shape_size(v->shape);
+    if (view_is_range(v) && size > 1 && size == shape_size(shape)) {
+        if (seg->outer > 1) term(&o, S("h"), seg->inner);
+        term(&o, S("i"), 1);
+    } else if (size > 1) {
+        strides_over(shape, v, stride);
+        if (seg->outer > 1) head_terms(&o, a, shape, stride);
+        if (stride[shape.n - 1]) term(&o, S("i"), stride[shape.n - 1]);
+    }
+    if (from) o.n ? out(&o, " + %lld", (long long) from) : out(&o, "%lld", (long long) from);
+    if (!o.n) out(&o, "0");
+    return str_fmt(a, "%.*s[%.*s]", FMT(name), FMT(out_text(&o)));
+}
+
+static Str element(Rows *r, int node, const View *v, Str name, int64_t from) {
+    const Node *n = node_at(r, node);
+    const Segment *seg = segment_at(r, node);
+    return element_at(r->q.names.arena, seg, n->shape, v, name, from);
+}
+
+static Str source_value(Rows *r, const Node *source, const Node *reader) {
+    if (source->op == OP_const) return c_float(r->q.names.arena, source->real[0]);
+    if (source->op == OP_param) return printer_arg(&r->q, ARG_PARAM, (int) source->num[0], r->q.plan->graph->param[source->num[0]].name, false)->name;
+    printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
+    bool number = reader->type != I32 && reader->op != OP_embed && reader->op != OP_angles;
+    const char *at = r->q.kernel->rate == RATE_OUT ? "m->out[r]" : "r";
+    return str_fmt(r->q.names.arena, "%sm->%s[%s]", number ? "(float) " : "", source->op == OP_position ? "pos" : "token", at);
+}
+
+static bool is_plain_source(Op op) { return op == OP_const || op == OP_param || op == OP_position || op == OP_token; }
 
 // Operand k of node n as a C expression inside n's loop.
 static Str operand(Rows *r, int node, int k) {
     const Node *n = node_at(r, node);
-    Arena *a = r->q.names.arena;
-    const Segment *seg = &r->segment[r->info[node].segment];
-    int64_t from;
-    int use = n->in[k], base = behind_views(r->q.stage, use, &from);
-    const Node *b = node_at(r, base);
-    if (b->op == OP_const) return c_float(a, b->real[0]);
-    if (b->op == OP_param) return printer_arg(&r->q, ARG_PARAM, (int) b->num[0], r->q.plan->graph->param[b->num[0]].name, false)->name;
-    if (b->op == OP_position || b->op == OP_token) {
-        printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
-        return str_fmt(a, n->op == OP_take ? "(float) m->%s[m->out[r]]" : "(float) m->%s[r]", b->op == OP_position ? "pos" : "token");
-    }
-    Shape shape = node_at(r, use)->shape;
-    if (b->op == OP_weight) {
-        Str name = weight_name(r, b->weight);
-        if (from) name = str_fmt(a, "(%.*s + %lld)", FMT(name), (long long) from);
-        return element(r, seg, shape, name);
-    }
-    if (!r->in[base] || r->info[base].home == V_STORED) return element(r, seg, shape, pointer(r, use, false));
-    Home home = r->info[base].home;
-    if (home == V_LOOP || (home == V_SCALAR && r->segment[r->info[base].segment].outer == 1)) return r->q.name[base];
-    if (home == V_SCALAR) return r->q.name[base];
-    if (home == V_INNER) {
-        if (from) fail("internal: kernel %.*s slices a value of a head", FMT(r->q.kernel->name));
-        return str_fmt(a, "%.*s[i]", FMT(r->q.name[base]));
-    }
-    Str name = r->q.name[base];
-    if (from) name = str_fmt(a, "(%.*s + %lld)", FMT(name), (long long) from);
-    return element(r, seg, shape, name);
+    View v = view_of(r->q.stage, n->in[k]);
+    const Node *b = node_at(r, v.base);
+    if (is_plain_source(b->op)) return source_value(r, b, n);
+    Str e;
+    Home home = r->in[v.base] ? r->info[v.base].home : V_STORED;
+    if (b->op == OP_weight) e = element(r, node, &v, weight_name(r, b->weight), v.from);
+    else if (home == V_STORED && view_is_range(&v)) e = element(r, node, &v, pointer(r, n->in[k], false), 0);
+    else if (home == V_STORED) e = element(r, node, &v, pointer(r, v.base, false), v.from);
+    else if (home == V_LOOP || home == V_SCALAR) e = r->q.name[v.base];
+    else if (home == V_INNER) e = str_fmt(r->q.names.arena, "%.*s[i]", FMT(r->q.name[v.base]));
+    else e = element(r, node, &v, r->q.name[v.base], v.from);
+    return b->type == I32 && n->type != I32 ? str_fmt(r->q.names.arena, "(float) %.*s", FMT(e)) : e;
 }
 
-// A pointer to the inner axis of operand k, for functions that work along it.
-static Str vector(Rows *r, int node, int k) {
+// The first element of operand k: of this head where heads are looped over.
+Str vector(Rows *r, int node, int k) {
     const Node *n = node_at(r, node);
     Arena *a = r->q.names.arena;
-    const Segment *seg = &r->segment[r->info[node].segment];
-    int64_t from;
-    int use = n->in[k], base = behind_views(r->q.stage, use, &from);
-    const Node *b = node_at(r, base);
-    Str name;
-    if (b->op == OP_weight) name = weight_name(r, b->weight);
-    else if (!r->in[base] || r->info[base].home == V_STORED) name = pointer(r, use, false), from = 0;
-    else name = r->q.name[base];
-    if (r->in[base] && r->info[base].home == V_INNER) return name;
-    if (from) name = str_fmt(a, "%.*s + %lld", FMT(name), (long long) from);
-    bool per_head = seg->outer > 1 && shape_size(node_at(r, use)->shape) == seg->outer * seg->inner;
-    return per_head ? str_fmt(a, "%.*s + h * %lld", FMT(name), (long long) seg->inner) : name;
+    const Segment *seg = segment_at(r, node);
+    View v = view_of(r->q.stage, n->in[k]);
+    const Node *b = node_at(r, v.base);
+    Home home = r->in[v.base] ? r->info[v.base].home : V_STORED;
+    Out o = out_new(a);
+    int64_t from = v.from;
+    if (b->op == OP_weight) out_str(&o, weight_name(r, b->weight));
+    else if (home == V_STORED && view_is_range(&v)) out_str(&o, pointer(r, n->in[k], false)), from = 0;
+    else if (home == V_STORED) out_str(&o, pointer(r, v.base, false));
+    else out_str(&o, r->q.name[v.base]);
+    if (home == V_SCALAR) return str_fmt(a, "&%.*s", FMT(out_text(&o)));
+    if (home == V_INNER) return out_text(&o);
+    if (from) out(&o, " + %lld", (long long) from);
+    int64_t stride[MAX_DIM], size = shape_size(v.shape);
+    if (seg->outer > 1 && size % seg->outer == 0 && view_is_range(&v) && size > 1) out(&o, " + h * %lld", (long long) (size / seg->outer));
+    else if (seg->outer > 1 && size > 1) {
+        strides_over(v.shape, &v, stride);
+        head_terms(&o, a, v.shape, stride);
+    }
+    return out_text(&o);
 }
 
 // ---- printing ----
 
-static Str fresh_value(Rows *r, int node, const char *fallback) {
+Str fresh_value(Rows *r, int node, const char *fallback) {
     const Node *n = node_at(r, node);
     return r->q.name[node] = name_fresh(&r->q.names, n->name.n ? n->name : str(fallback));
 }
 
 // Where a node's value goes inside its inner loop, with the array declared before if it needs one.
 static Str target_element(Rows *r, int node) {
-    const Segment *seg = &r->segment[r->info[node].segment];
     Arena *a = r->q.names.arena;
+    View own = view_of(r->q.stage, node);
     switch (r->info[node].home) {
-    case V_STORED: return element(r, seg, node_at(r, node)->shape, pointer(r, node, true));
+    case V_STORED: return element(r, node, &own, pointer(r, node, true), 0);
     case V_INNER: return str_fmt(a, "%.*s[i]", FMT(r->q.name[node]));
-    case V_ROW: return element(r, seg, node_at(r, node)->shape, r->q.name[node]);
+    case V_ROW: return element(r, node, &own, r->q.name[node], 0);
     default: {
         Str name = fresh_value(r, node, "t");
-        return str_fmt(a, "const float %.*s", FMT(name));
+        return str_fmt(a, "const %s %.*s", c_type(node_at(r, node)), FMT(name));
     }
     }
 }
 
-static Str target_vector(Rows *r, int node) {
-    const Segment *seg = &r->segment[r->info[node].segment];
+Str target_vector(Rows *r, int node) {
+    const Segment *seg = segment_at(r, node);
+    const Node *n = node_at(r, node);
     Str name = r->info[node].home == V_STORED ? pointer(r, node, true) : r->q.name[node];
-    bool per_head = seg->outer > 1 && r->info[node].home != V_INNER && shape_size(node_at(r, node)->shape) > 1;
-    return per_head ? str_fmt(r->q.names.arena, "%.*s + h * %lld", FMT(name), (long long) seg->inner) : name;
+    bool per_head = seg->outer > 1 && r->info[node].home != V_INNER && shape_size(n->shape) > 1;
+    return per_head ? str_fmt(r->q.names.arena, "%.*s + h * %lld", FMT(name), (long long) (shape_size(n->shape) / seg->outer)) : name;
 }
 
-static void declare_array(Rows *r, int node) {
+void declare_array(Rows *r, int node) {
     Home home = r->info[node].home;
     if (home != V_INNER && home != V_ROW) return;
-    int64_t n = home == V_INNER ? r->segment[r->info[node].segment].inner : shape_size(node_at(r, node)->shape);
-    if (n > (1 << 18)) fail_at(node_at(r, node)->loc, "a value of %lld numbers inside one row kernel is too large", (long long) n);
+    const Node *n = node_at(r, node);
+    int64_t size = shape_size(n->shape);
+    if (home == V_INNER) size /= segment_at(r, node)->outer;
+    if (size > (1 << 18)) fail_at(n->loc, "a value of %lld numbers inside one row kernel is too large", (long long) size);
     Str name = fresh_value(r, node, "t");
-    out(home == V_INNER ? &r->body : &r->decl, "float %.*s[%lld];\n", FMT(name), (long long) n);
+    out(home == V_INNER ? &r->body : &r->decl, "%s %.*s[%lld];\n", c_type(n), FMT(name), (long long) size);
 }
 
 // What a norm needs before its loop, and the expression of one element.
@@ -272,7 +332,8 @@ static Str map_expression(Rows *r, int node, Str norm) {
     Arena *a = r->q.names.arena;
     Str in[MAX_IN];
     for (int k = 0; k < n->n_in; k++) in[k] = operand(r, node, k);
-    if (n->op == OP_take) return in[0];
+    if (n->op == OP_take || n->op == OP_copy) return in[0];
+    if (n->op == OP_id) return str_fmt(a, "(int32_t) floorf(%.*s)", FMT(in[0]));
     if (!is_norm(n->op)) return c_map(&r->q, n, in);
     Str e;
     if (n->op == OP_layer_norm) {
@@ -306,114 +367,6 @@ static void print_loop(Rows *r, int first) {
     }
     r->body.indent--;
     if (count > 1) out(&r->body, "}\n");
-}
-
-static void print_rope(Rows *r, int node) {
-    const Node *n = node_at(r, node);
-    const Segment *seg = &r->segment[r->info[node].segment];
-    declare_array(r, node);
-    Str x = vector(r, node, 0), y = target_vector(r, node), cs;
-    int64_t from;
-    int table = n->in[1], base = behind_views(r->q.stage, table, &from);
-    cs = r->in[base] && r->info[base].home != V_STORED ? r->q.name[base] : pointer(r, table, false);
-    out(&r->body, "%s(%.*s, %.*s, %.*s, %lld, %lld);\n", n->num[1] ? "rope_halves" : "rope_adjacent", FMT(x), FMT(cs), FMT(y), (long long) n->num[0],
-        (long long) seg->inner);
-}
-
-static void print_embed(Rows *r, int node) {
-    const Node *n = node_at(r, node);
-    const Weight *w = &r->q.stage->weight[n->weight];
-    const PackedWeight *pw = &r->q.plan->weight[r->q.plan->packed[r->q.kernel->stage][n->weight]];
-    int64_t from;
-    const Node *id = node_at(r, behind_views(r->q.stage, n->in[0], &from));
-    if (id->op != OP_token && !(id->op == OP_take)) fail_at(n->loc, "a table can be read by `token` only, so far");
-    printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
-    declare_array(r, node);
-    Str y = target_vector(r, node), table = weight_name(r, n->weight);
-    const char *token = id->op == OP_take ? "m->token[m->out[r]]" : "m->token[r]";
-    const Format *f = format_of(w->type);
-    if (pw->layout == LAYOUT_PANELS)
-        out(&r->body, "%s_packed_row(%.*s, %lld, %s, %.*s);\n", f->name, FMT(table), (long long) w->in, token, FMT(y));
-    else
-        out(&r->body, "%s_row(%.*s + (size_t) %s * %lld, %.*s, %lld);\n", f->name, FMT(table), token,
-            (long long) (w->in / f->block * f->bytes), FMT(y), (long long) w->in);
-}
-
-static void print_angles(Rows *r, int node) {
-    const Node *n = node_at(r, node);
-    int64_t from;
-    bool wanted = node_at(r, behind_views(r->q.stage, n->in[0], &from))->op == OP_take;
-    printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
-    declare_array(r, node);
-    Str y = target_vector(r, node);
-    out(&r->body, "angles_%.*s(m->%s[r], %.*s);\n", FMT(r->q.plan->graph->rope[n->num[0]].name), wanted ? "out_pos" : "pos", FMT(y));
-}
-
-static void print_put(Rows *r, int node) {
-    const Node *n = node_at(r, node);
-    const State *st = &r->q.stage->state[n->state];
-    int si = r->q.plan->state_of[r->q.kernel->stage][n->state];
-    const StatePlan *sp = &r->q.plan->state[si];
-    const char *kv = r->q.plan->kv_f32 ? "f32" : "f16";
-    printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
-    Str k_at = printer_arg(&r->q, ARG_STATE_K, si, S("k_at"), false)->name, v_at = printer_arg(&r->q, ARG_STATE_V, si, S("v_at"), false)->name;
-    Str k = vector(r, node, 0), v = vector(r, node, 1);
-    Str page = name_fresh(&r->q.names, S("page"));
-    out(&r->body, "uint8_t *%.*s = state_page(m, %d, %llu, m->seq[r], m->pos[r]);\n", FMT(page), sp->group,
-        (unsigned long long) r->q.plan->group[sp->group].page_bytes);
-    out(&r->body, "kv_put_k_%s(%.*s + %.*s, %lld, %lld, m->pos[r] %% PAGE, %.*s);\n", kv, FMT(page), FMT(k_at), (long long) st->k.d[0], (long long) st->k.d[1], FMT(k));
-    out(&r->body, "kv_put_v_%s(%.*s + %.*s, %lld, %lld, m->pos[r] %% PAGE, %.*s);\n", kv, FMT(page), FMT(v_at), (long long) st->v.d[0], (long long) st->v.d[1], FMT(v));
-}
-
-static void print_statement(Rows *r, int node) {
-    const Node *n = node_at(r, node);
-    const Segment *seg = &r->segment[r->info[node].segment];
-    long long len = (long long) seg->inner;
-    switch (n->op) {
-    case OP_rope: print_rope(r, node); return;
-    case OP_embed: print_embed(r, node); return;
-    case OP_angles: print_angles(r, node); return;
-    case OP_put: print_put(r, node); return;
-    case OP_q8: {
-        if (r->info[node].home != V_STORED) fail("internal: a rounded value stays inside kernel %.*s", FMT(r->q.kernel->name));
-        Str x = vector(r, node, 0), y = pointer(r, node, true);
-        out(&r->body, "quantize_q8(%.*s, %.*s, %lld);\n", FMT(x), FMT(y), len);
-        return;
-    }
-    case OP_softmax: {
-        declare_array(r, node);
-        Str x = vector(r, node, 0), y = target_vector(r, node);
-        out(&r->body, "row_softmax(%.*s, %.*s, %lld);\n", FMT(x), FMT(y), len);
-        return;
-    }
-    case OP_concat: {
-        declare_array(r, node);
-        Str y = target_vector(r, node);
-        int64_t outer = shape_size(n->shape) / shape_last(n->shape), at = 0;
-        if (outer != 1) fail_at(n->loc, "joining values along an inner axis is not supported yet");
-        for (int k = 0; k < n->n_in; k++) {
-            Str x = vector(r, node, k);
-            int64_t size = shape_size(node_at(r, n->in[k])->shape);
-            out(&r->body, "for (int i = 0; i < %lld; i++) (%.*s)[%lld + i] = (%.*s)[i];\n", (long long) size, FMT(y), (long long) at, FMT(x));
-            at += size;
-        }
-        return;
-    }
-    default: break;
-    }
-    const char *f = n->op == OP_rmax ? "row_max" : "row_sum"; // reductions
-    Str x = vector(r, node, 0), t;
-    Home home = r->info[node].home;
-    if (home == V_ROW) declare_array(r, node);
-    if (home == V_STORED || home == V_ROW) {
-        Str name = home == V_STORED ? pointer(r, node, true) : r->q.name[node];
-        t = str_fmt(r->q.names.arena, seg->outer > 1 ? "%.*s[h]" : "%.*s[0]", FMT(name));
-    } else {
-        Str name = fresh_value(r, node, "t");
-        t = str_fmt(r->q.names.arena, "const float %.*s", FMT(name));
-    }
-    out(&r->body, "%.*s = %s(%.*s, %lld)", FMT(t), f, FMT(x), len);
-    n->op == OP_mean ? out(&r->body, " / %lld;\n", len) : out(&r->body, ";\n");
 }
 
 static void print_body(Rows *r) {
@@ -452,7 +405,7 @@ static Str print_pointers(Rows *r) {
             bool first = true;
             for (int k = 0; k < j; k++) first &= !str_eq(r->q.name[k], name);
             if (!first) continue;
-            out(&o, a->written ? "float *%.*s = %.*s" : "const float *%.*s = %.*s", FMT(name), FMT(a->name));
+            out(&o, a->written ? "%s *%.*s = %.*s" : "const %s *%.*s = %.*s", b->type == I32 ? "int32_t" : "float", FMT(name), FMT(a->name));
             r->q.place[j].from ? out(&o, " + %lld;\n", (long long) r->q.place[j].from) : out(&o, ";\n");
         }
     }

@@ -267,10 +267,7 @@ Value call_conv(Build *b, Scope *s, const Expr *e, Op op) {
     int weight = node_of(b, w, LOC(e->arg[1]));
     Value r = make(b, NODE(.op = op, .n_in = 2, .in = {t.at.node, weight}, .loc = LOC(e)));
     if (w.kind == V_TENSOR && w.tensor->source[0].bias >= 0) {
-        NodeSpec bias = NODE(.op = OP_weight, .loc = LOC(e));
-        bias.weight = bias_of(b, w.tensor, 0);
-        bias.name = b->g->stage[b->stage].weight[bias.weight].name;
-        int data = make(b, bias).at.node;
+        int data = weight_data(b, bias_of(b, w.tensor, 0), LOC(e)).at.node;
         r = make(b, NODE(.op = OP_add, .n_in = 2, .in = {r.at.node, data}, .loc = LOC(e)));
     }
     r.at.record = t.at.record;

@@ -139,7 +139,10 @@ void synth_expect(Build *b, Str key, Value v) {
     if (key_find(b, key) >= 0) return;
     key = str_dup(b->a, key);
     if (find_set(b, key, &text)) add_key(b, key, parse_set(b, text, false));
-    else if (v.kind == V_NUM && v.num > 0) add_key(b, key, number(v.num, v.num != floor(v.num)));
+    else if (v.kind == V_NUM && v.num > 0) {
+        int row = usual_row(b, key);
+        add_key(b, key, number(v.num, (row >= 0 && usual[row].real) || v.num != floor(v.num)));
+    }
 }
 
 // ---- tensors ----

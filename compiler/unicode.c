@@ -1,5 +1,6 @@
-// Unicode properties for the regular expressions of pre-tokenizers. In: a code point or a property's
-// name. Out: categories. The one idea: one table of ranges (unicode.def, generated) answers everything.
+// Unicode properties for pre-tokenizers and normalisation. In: a code point or a property's
+// name. Out: categories, and for normalisation lower case and unaccented forms. The one idea: sorted tables that
+// tools/unicode.py writes (unicode.def, unicode_maps.def) answer everything.
 #include "unicode.h"
 
 static const struct {
@@ -57,6 +58,57 @@ bool unicode_space_range(int i, uint32_t *first, uint32_t *last) {
     *first = spaces[i][0];
     *last = spaces[i][1];
     return true;
+}
+
+static const struct {
+    uint32_t first, last;
+    int step, add;
+} lower[] = {
+#define LOWER(first, last, step, add) {first, last, step, add},
+#define BASE(code, a, b, c)
+#include "unicode_maps.def"
+#undef LOWER
+#undef BASE
+};
+
+static const uint32_t base[][4] = {
+#define LOWER(first, last, step, add)
+#define BASE(code, a, b, c) {code, a, b, c},
+#include "unicode_maps.def"
+};
+
+uint32_t unicode_lower(uint32_t code) {
+    int low = 0, high = COUNT(lower); // rows before `low` end before the code
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (lower[middle].last < code) low = middle + 1;
+        else high = middle;
+    }
+    if (low == COUNT(lower) || code < lower[low].first || (code - lower[low].first) % (uint32_t) lower[low].step)
+        return code;
+    return code + (uint32_t) lower[low].add;
+}
+
+int unicode_unaccented(uint32_t code, uint32_t to[3]) {
+    if (code >= 0xAC00 && code < 0xD7A4) { // a syllable of Hangul is two or three letters, by the standard's rule
+        uint32_t index = code - 0xAC00, last = index % 28;
+        to[0] = 0x1100 + index / 588;
+        to[1] = 0x1161 + index % 588 / 28;
+        to[2] = 0x11A7 + last;
+        return last ? 3 : 2;
+    }
+    int low = 0, high = COUNT(base), n = 0;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (base[middle][0] < code) low = middle + 1;
+        else high = middle;
+    }
+    if (low == COUNT(base) || base[low][0] != code) {
+        to[0] = code;
+        return unicode_category(code) == Mn ? 0 : 1;
+    }
+    while (n < 3 && base[low][n + 1]) to[n] = base[low][n + 1], n++;
+    return n;
 }
 
 int32_t utf8_next(const char *p, size_t n, int *len) {

@@ -1,4 +1,4 @@
-// What Unicode says of a code point: its general category, and whether it is white space.
+// What Unicode says of a code point: its general category, whether it is white space, its lower case and its base.
 #ifndef UNICODE_H
 #define UNICODE_H
 
@@ -48,6 +48,9 @@ UnicodeCategory unicode_category(uint32_t code);
 uint32_t unicode_mask(Str name);
 // \s: code points first..last of run i, false after the last run.
 bool unicode_space_range(int i, uint32_t *first, uint32_t *last);
+uint32_t unicode_lower(uint32_t code); // where lower case is one code point; else the code itself
+// Its canonical decomposition without nonspacing marks (accents): how many code points, 0 to 3.
+int unicode_unaccented(uint32_t code, uint32_t to[3]);
 // One code point of well-formed UTF-8 at p[0..n), its length in *len; -1 and length 1 for a byte that is none.
 int32_t utf8_next(const char *p, size_t n, int *len);
 int utf8_put(char out[4], uint32_t code); // the length

@@ -212,6 +212,35 @@ const char *str_show(Arena *a, Str s) {
     return p;
 }
 
+// Bytes of the character at p that may be printed as they are; 0: none.
+static size_t printable(const char *p, size_t n) {
+    const unsigned char *c = (const unsigned char *) p;
+    size_t len = c[0] < 0x80 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
+    if (len > n || !utf8_valid(p, len) || c[0] < 0x20 || c[0] == 0x7F) return 0;
+    if (c[0] == 0xC2 && c[1] < 0xA0) return 0;                                           // U+0080 .. U+009F
+    if (c[0] == 0xE2 && c[1] == 0x80 && (c[2] >= 0xA8 ? c[2] <= 0xAE : c[2] >= 0x8B && c[2] <= 0x8F)) return 0; // U+2028 .., U+200B ..
+    if (c[0] == 0xE2 && c[1] == 0x81 && c[2] >= 0xA0 && c[2] <= 0xAF) return 0;           // U+2060 .. U+206F
+    if ((c[0] == 0xD8 && c[1] == 0x9C) || (c[0] == 0xEF && c[1] == 0xBB && c[2] == 0xBF)) return 0; // U+061C, U+FEFF
+    return len;
+}
+
+Str str_plain(Arena *a, Str s) {
+    enum { most = 200 };
+    char *p = arena_alloc(a, most + 8);
+    size_t n = 0;
+    for (size_t i = 0, len; i < s.n; i += len ? len : 1) {
+        len = printable(s.p + i, s.n - i);
+        if (n + 4 > most) {
+            memcpy(p + n, "...", 3);
+            return (Str){p, n + 3};
+        }
+        if (len) memcpy(p + n, s.p + i, len);
+        else p[n] = '?';
+        n += len ? len : 1;
+    }
+    return (Str){p, n};
+}
+
 Str str_c(Arena *a, Str s) {
     size_t size;
     if (__builtin_mul_overflow(s.n, 4, &size)) fail("out of memory: a text of %zu bytes", s.n);

@@ -173,7 +173,7 @@ Value undefined_param(Render *r, const String *name) {
 }
 
 Value undefined_cond(Render *r, int line) {
-    Value hint = text_format(r, "the inline if-expression on line %d in '<template>' evaluated to false and no else section was defined.", line);
+    Value hint = text_format(r, "the inline if-expression on line %d evaluated to false and no else section was defined.", line);
     Undefined *u = render_take(r, sizeof *u);
     *u = (Undefined){.hint = hint.s};
     return (Value){.kind = V_UNDEFINED, .undefined = u};

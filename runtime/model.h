@@ -30,6 +30,8 @@ typedef struct {
     int n_vocab, n_ctx, n_layer, n_embd;
     int max_batch;                    // rows that one forward may have
     int max_out;                      // rows of logits that one forward may give
+    bool whole;                       // rows see later ones: a text is one batch, and nothing is kept from it
+    uint64_t fixed_bytes;             // of each sequence, for state that does not grow with it
     uint64_t weight_bytes;            // packed weights
     uint64_t scratch_bytes;           // working memory of one forward, all threads
     uint64_t thread_bytes;            // working memory of each thread
@@ -48,6 +50,7 @@ typedef struct {
     uint8_t *scratch;                  // scratch_bytes, 64-byte aligned
     uint8_t *thread_scratch;           // thread_bytes for each thread
     uint8_t *pool[MAX_GROUP];          // pages of each state group
+    uint8_t *fixed;                    // [n_seq][fixed_bytes]; zero at the start of a sequence
     uint32_t *table[MAX_GROUP];        // [n_seq][n_table]: the page that holds positions PAGE*i .. of a sequence
     int n_table;                       // entries of one sequence's table
     // The batch: rows of (token, position, sequence). Rows of one sequence stand together, in order of position.

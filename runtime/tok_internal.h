@@ -37,6 +37,34 @@ bool split_next(Splitter *s, const uint8_t **piece, size_t *n);
 
 void tok_word(Encoder *e, const uint8_t *word, size_t n); // one word, merged
 
+// Kinds that do not merge: the text between special tokens to ids.
+void tok_unigram(Encoder *e, const uint8_t *text, size_t n);
+void tok_table(Encoder *e, const uint8_t *text, size_t n);
+void tok_words(Encoder *e, const uint8_t *text, size_t n);
+void tok_longest(Encoder *e, const uint8_t *text, size_t n);
+
+static inline const TokCell *tok_child(const TokCell *cells, const TokCell *from, uint8_t b) {
+    const TokCell *to = cells + (from->child ^ b);
+    return to->parent == (uint32_t) (from - cells) ? to : NULL;
+}
+
+// The length of the well-formed character at p[0..n) and its code point; 1 and U+FFFD for a byte that begins none.
+static inline uint32_t tok_character(const uint8_t *p, size_t n, int *len) {
+    uint32_t b = *p;
+    *len = 1;
+    if (b < 0x80) return b;
+    int want = b >= 0xF0 ? 4 : b >= 0xE0 ? 3 : 2;
+    if (b < 0xC2 || b > 0xF4 || n < (size_t) want) return 0xFFFD;
+    uint32_t code = b & (0x7Fu >> want), least = want == 2 ? 0x80 : want == 3 ? 0x800 : 0x10000;
+    for (int i = 1; i < want; i++) {
+        if ((p[i] & 0xC0) != 0x80) return 0xFFFD;
+        code = code << 6 | (p[i] & 0x3Fu);
+    }
+    if (code < least || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return 0xFFFD;
+    *len = want;
+    return code;
+}
+
 static inline int tok_lead_length(uint8_t b) { // of a character, by its first byte alone
     return b < 0xC0 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
 }

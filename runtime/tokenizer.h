@@ -96,7 +96,14 @@ size_t detok_end(Detok *d, char *out);
 #define TOK_SYMBOLS 0xFFFFFEu // symbols (tokens and parts of tokens), at most: numbers have 24 bits
 #define TOK_LENGTHS 1024      // distinct lengths of special tokens, at most
 
-typedef enum { TOK_KIND_MERGES = 1, TOK_KIND_SCORES } TokKind; // byte-pair merges by rank; by score of the result
+typedef enum {
+    TOK_KIND_MERGES = 1, // byte-pair merges by rank
+    TOK_KIND_SCORES,     // byte-pair merges by the score of the result
+    TOK_KIND_UNIGRAM,    // the cut of the text with the highest sum of scores
+    TOK_KIND_TABLE,      // the same from the right, in whole numbers
+    TOK_KIND_WORDS,      // words, cut into the longest tokens (WordPiece)
+    TOK_KIND_LONGEST,    // the longest token at each place
+} TokKind;
 
 enum { // TokHeader.flags
     TOK_F_ADD_BOS = 1,
@@ -107,6 +114,9 @@ enum { // TokHeader.flags
     TOK_F_SPACES = 32,  // U+2581 stands for a space: texts and keys have spaces instead
     TOK_F_WORDS = 64,   // cut before a space wherever no token could span the cut
     TOK_F_STRIPS = 128, // some token swallows white space beside it
+    TOK_F_ADD_SEP = 256,     // a text ends with SEP
+    TOK_F_TRIM_SPACES = 512, // UNIGRAM: runs of spaces become one, those at both ends none
+    TOK_F_FALLBACK = 1024,   // UNIGRAM: what no token covers becomes bytes, not the unknown token
 };
 enum { // bits of a token
     TOK_A_EOG = 1,
@@ -140,7 +150,31 @@ struct TokHeader {
     uint32_t n_length, length;           // u32[n_length]: lengths of special tokens, longest first
     uint32_t first[2][8];                // a bit a byte that begins a user-defined token, any special token
     uint32_t n_stop, stop;               // u32[n_stop + 1] offsets into the blob
+    // Kinds that do not merge:
+    uint32_t trie;     // TokCell[]: the keys of the tokens
+    uint32_t score;    // UNIGRAM: float[n_vocab + 1]; TABLE: i32[n_vocab + 1]; the last: of a character no token covers
+    uint32_t map;      // UNIGRAM: TokCell[]: bytes to the number of their replacement; 0: nothing is replaced
+    uint32_t map_span; // u32[n + 1] offsets into the blob
+    uint32_t grow;     // normalising makes a text at most so many times as long
+    uint32_t fold;     // WORDS: TokFold
 };
+
+// A trie in two arrays: the child of cell s for byte c is cell[s].child ^ c if its parent is s. Cell 0 is the root.
+typedef struct {
+    uint32_t child, parent; // parent TOK_NO_CELL: unused
+    int32_t value;          // of the key that ends here, -1 for none
+} TokCell;
+#define TOK_NO_CELL UINT32_MAX
+
+// What becomes of a character in a word: how (2 bits), its bytes' length (6) and place in `pool` (24).
+typedef struct {
+    uint32_t page; // u16[8704]: code point / 128 to page
+    uint32_t rows; // u32[][128]
+    uint32_t pool; // bytes
+} TokFold;
+enum { TOK_FOLD_KEEP, TOK_FOLD_PUT, TOK_FOLD_ALONE, TOK_FOLD_SPACE }; // as it is; as said; a word by itself; between words
+#define TOK_FOLD_MOST 12  // bytes that one character becomes
+#define TOK_WORD_MOST 100 // characters of a word; a longer one is unknown
 
 typedef struct {
     uint32_t left, right, result;

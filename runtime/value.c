@@ -32,7 +32,7 @@ char *render_take_text(Render *r, size_t n) {
 
 Value text_of(Render *r, const char *p, size_t n) {
     String *s = render_take(r, sizeof *s);
-    *s = (String){p, n, utf8_count(p, n)};
+    *s = (String){n ? p : "", n, utf8_count(p, n)};
     return str_value(s);
 }
 

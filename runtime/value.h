@@ -203,7 +203,8 @@ bool real_parse(const char *p, size_t n, double *x);                     // Pyth
 Value int_from_real(Render *r, double x);
 Value number_abs(Render *r, Value v);
 Value number_round(Render *r, Value v, int64_t digits);
-int64_t index_of(Render *r, Value v);  // an int as an index or a size, clamped to 64 bits; else TypeError
+int64_t index_of(Render *r, Value v);      // an int as a size; else TypeError, OverflowError
+int64_t index_clamped(Render *r, Value v); // as an index: any integer, clamped to 64 bits
 void put_number(Render *r, Buffer *b, Value v);
 void put_real(char out[40], double x); // as repr: shortest that reads back
 void put_int_base(Render *r, Buffer *b, Value v, unsigned base); // no sign handling lost: "-ff"

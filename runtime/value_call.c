@@ -221,7 +221,7 @@ static int64_t slice_bound(Render *r, Value v, int64_t otherwise) {
     if (v.kind != V_INT && v.kind != V_BOOL && v.kind != V_BIG) {
         raise_error(r, "TypeError", "slice indices must be integers or None or have an __index__ method");
     }
-    return index_of(r, v);
+    return index_clamped(r, v);
 }
 
 void slice_range(Render *r, int64_t n, Value start, Value stop, Value step_value, int64_t *from, int64_t *by, int64_t *count) {
@@ -307,7 +307,7 @@ static Value list_method(Render *r, const Method *m, const Args *args) {
     }
     bool count = m->id == METHOD_LIST;
     bind_args(r, m->name, count ? "/ value" : "/ value, start=, stop=", args, a);
-    int64_t n = (int64_t) list->n, found = 0, from = is_missing(a[1]) ? 0 : index_of(r, a[1]), to = is_missing(a[2]) ? n : index_of(r, a[2]);
+    int64_t n = (int64_t) list->n, found = 0, from = is_missing(a[1]) ? 0 : index_clamped(r, a[1]), to = is_missing(a[2]) ? n : index_clamped(r, a[2]);
     from = from < 0 ? (from + n < 0 ? 0 : from + n) : from;
     to = to < 0 ? to + n : to > n ? n : to;
     for (int64_t i = count ? 0 : from; i < (count ? n : to); i++) {

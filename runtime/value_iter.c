@@ -67,7 +67,7 @@ bool next(Render *r, Iter *it, Value *out) {
         uint32_t c;
         if (it->p == v.s->p + v.s->n) return false;
         size_t n = utf8_get(it->p, v.s->p + v.s->n, &c);
-        *out = marked(text_of(r, it->p, n), v.markup);
+        *out = text_of(r, it->p, n); // of a Markup too: plain
         it->p += n;
         return true;
     }

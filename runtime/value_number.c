@@ -250,10 +250,14 @@ uint64_t hash_number(Value v) {
     return bits;
 }
 
+int64_t index_clamped(Render *r, Value v) {
+    if (v.kind == V_BIG) return v.big->negative ? INT64_MIN : INT64_MAX;
+    return index_of(r, v);
+}
+
 int64_t index_of(Render *r, Value v) {
     if (v.kind == V_BOOL || v.kind == V_INT) return small(v);
-    if (v.kind == V_BIG) return v.big->negative ? INT64_MIN : INT64_MAX;
-    if (is_undefined(v)) raise_undefined(r, v);
+    if (v.kind == V_BIG) raise_error(r, "OverflowError", "Python int too large to convert to C ssize_t");
     raise_error(r, "TypeError", "'%s' object cannot be interpreted as an integer", type_name(v));
 }
 
@@ -288,7 +292,7 @@ Value add(Render *r, Value a, Value b) {
         return big_add(r, big_of(r, a), big_of(r, b), false);
     }
     if ((a.kind == V_LIST || a.kind == V_TUPLE) && a.kind == b.kind) return join_lists(r, a, b);
-    if ((a.kind == V_LIST || a.kind == V_TUPLE) && !is_undefined(b) && !(is_str(b) && b.markup)) {
+    if ((a.kind == V_LIST || a.kind == V_TUPLE) && !is_undefined(b)) {
         raise_error(r, "TypeError", "can only concatenate %s (not \"%s\") to %s", a.kind == V_LIST ? "list" : "tuple", type_name(b), a.kind == V_LIST ? "list" : "tuple");
     }
     no_operator(r, "+", a, b);
@@ -329,6 +333,7 @@ Value mul(Render *r, Value a, Value b) {
             Value other = repeats(b) && !repeats(a) ? a : b;
             raise_error(r, "TypeError", "can't multiply sequence by non-int of type '%s'", type_name(other));
         }
+        if (b.kind == V_BIG) raise_error(r, "OverflowError", "cannot fit 'int' into an index-sized integer");
         return a.kind == V_STR ? str_repeat(r, a, index_of(r, b)) : repeat_list(r, a, index_of(r, b));
     }
     if (repeats(b)) raise_error(r, "TypeError", "can't multiply sequence by non-int of type '%s'", type_name(a));

@@ -229,6 +229,7 @@ static bool reversible(Value v) {
 FILTER(last) {
     bind_args(r, "do_last", "", args, NULL);
     if (!reversible(v)) raise_error(r, "TypeError", "'%s' object is not reversible", type_name(v));
+    if (is_str(v) && v.s->n) return item(r, v, integer(-1));
     Value all = list_from(r, v);
     return all.list->n ? all.list->v[all.list->n - 1] : undefined_hint(r, "No last item, sequence was empty.");
 }

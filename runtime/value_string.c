@@ -79,8 +79,8 @@ static const char *find_bytes(const char *p, const char *end, const String *sub,
 // Indices as Python clips them: negative from the end.
 static void clip(Value s, Value from, Value to, Render *r, int64_t *low, int64_t *high) {
     int64_t n = (int64_t) s.s->chars;
-    *low = is_missing(from) || from.kind == V_NONE ? 0 : index_of(r, from);
-    *high = is_missing(to) || to.kind == V_NONE ? n : index_of(r, to);
+    *low = is_missing(from) || from.kind == V_NONE ? 0 : index_clamped(r, from);
+    *high = is_missing(to) || to.kind == V_NONE ? n : index_clamped(r, to);
     if (*high > n) *high = n;
     if (*high < 0) *high = *high + n < 0 ? 0 : *high + n;
     if (*low < 0) *low = *low + n < 0 ? 0 : *low + n;

@@ -84,7 +84,8 @@ static void put_repr_inside(Render *r, Buffer *b, Value v) {
         buffer_z(r, b, ">");
         break;
     case V_LOOP: put_loop(r, b, v); break;
-    default: buffer_format(r, b, "<%s object>", type_name(v)); // Python prints an address here
+    case V_METHOD: buffer_format(r, b, "<built-in method %s of %s object>", v.method->name, type_name(v.method->self)); break;
+    default: buffer_format(r, b, "<%s object>", type_name(v)); // Python prints an address here, and for a method
     }
 }
 
@@ -366,8 +367,8 @@ static int64_t star_or_number(Render *r, PercentArgs *a, const char **p, const c
 static void percent_number(Render *r, Buffer *b, Value v, Spec *spec, char type) {
     bool reals = strchr("eEfFgG", type) != NULL;
     if (!is_number(v)) {
+        if (is_undefined(v) && !strchr("xXo", type)) raise_undefined(r, v);
         if (reals) {
-            if (is_undefined(v)) raise_undefined(r, v);
             raise_error(r, "TypeError", "must be real number, not %s", type_name(v));
         }
         raise_error(r, "TypeError", "%%%c format: %s is required, not %s", type, strchr("xXo", type) ? "an integer" : "a real number", type_name(v));

@@ -40,16 +40,23 @@ static bool defined(Str macros, const char *name) {
     return false;
 }
 
-// What `cc -march=... -dM -E` defines. The file's name is the compiler's own business: no shell sees it unquoted.
+static void shell_word(Out *o, const char *s) {
+    out(o, "'");
+    for (; *s; s++) *s == '\'' ? out(o, "'\\''") : out(o, "%c", *s);
+    out(o, "'");
+}
+
+// What `cc -march=... -dM -E` defines. No shell sees a file's name unquoted.
 static Str predefined(Arena *a, const char *cc, const char *march) {
     const char *path = str_z(a, str_fmt(a, "%s/macros", temp_dir()));
     for (const char *p = march; *p; p++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-_", *p))
             fail("--march %s: not the name of an instruction set", str_show(a, str(march)));
     Out o = out_new(a);
-    out(&o, "'");
-    for (const char *p = cc; *p; p++) *p == '\'' ? out(&o, "'\\''") : out(&o, "%c", *p);
-    out(&o, "' -march=%s -dM -E -x c /dev/null >'%s' 2>&1", march, path);
+    shell_word(&o, cc);
+    out(&o, " -march=%s -dM -E -x c /dev/null >", march);
+    shell_word(&o, path);
+    out(&o, " 2>&1");
     int status = system(str_z(a, out_text(&o)));
     if (status != 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         fail("no C compiler: %s was not found; install the package gcc (or clang), or name one with --cc PATH", cc);

@@ -44,7 +44,7 @@ static int experts_meet(const int32_t *restrict ids, int parts, int which, int *
     return met;
 }
 
-static void experts(const uint8_t *restrict w, const uint8_t *restrict x, const int32_t *restrict ids, int rows,
+static void experts(const uint8_t *restrict w, const float *restrict x, const int32_t *restrict ids, int rows,
     int piece /*@ args */) {
     const int panel_count = (N + 15) / 16, groups = (panel_count + PANELS - 1) / PANELS, parts = rows * TOP;
     const int p0 = piece % groups * PANELS, p1 = p0 + PANELS < panel_count ? p0 + PANELS : panel_count;
@@ -68,7 +68,7 @@ static void experts(const uint8_t *restrict w, const uint8_t *restrict x, const 
                     const uint8_t *from = product + (size_t) (n * S + s * m + i) * row_bytes;
                     for (int o = 0; o < outs; o++) FMT_row(from + (size_t) o * row_bytes, four + o * K, K);
                     for (int t = 0; t < met; t++)
-                        dot_rows(four, (const float *) x + (size_t) (OWN ? list[t] : list[t] / TOP) * K, K, outs, 1,
+                        dot_rows(four, x + (size_t) (OWN ? list[t] : list[t] / TOP) * K, K, outs, 1,
                             (float(*)[16]) & v[s][t][i]);
                 }
             for (int t = 0; t < met; t++) {

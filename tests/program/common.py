@@ -21,7 +21,7 @@ class Ran:
         self.args, self.status, self.out, self.err = args, done.returncode, done.stdout, done.stderr.decode("utf-8", "replace")
 
     def __str__(self):
-        return f"{' '.join(map(str, self.args))}\n    exit status {self.status}, standard error: {self.err.strip()[-600:]}"
+        return f"{' '.join(map(str, self.args))[:700]}\n    exit status {self.status}, standard error: {self.err.strip()[-600:]}"
 
 
 def run(*args, timeout=400, **more):

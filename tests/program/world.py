@@ -119,7 +119,7 @@ def failures_leave_nothing():
     refused(2, ["--unheard-of"], GGCC, "build", TALES, "-o", f"{folder}/new", "--unheard-of", env=env)
     refused(1, [], PROG, "logits", "-p", "x", "--at", "99", "-o", f"{folder}/new")
     refused(1, [], PROG, "logits", "-p", "", "--no-special", "-o", f"{folder}/new")
-    refused(1, ["256"], PROG, "run", "-p", "x", "-n", "1", "--ctx", "257")
+    refused(2, ["256", "257"], PROG, "run", "-p", "x", "-n", "1", "--ctx", "257")
     check(left(folder) == ["broken.gguf", "cc", "old"], f"left behind: {left(folder)}")
     check(bytes_of(f"{folder}/old") == b"an older file", "a failed build changed the file at -o")
     check(not left(env["TMPDIR"]), f"left in TMPDIR: {left(env['TMPDIR'])}")

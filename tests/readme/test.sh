@@ -22,7 +22,7 @@ for page in README.md docs/*.md; do
 done
 
 # ---- the manual's options, and those of ggcc and of a program ----
-"$GGCC" build tests/data/tales.gguf -o "$work/program" --quiet || fail "build"
+"$GGCC" build tests/data/tales.gguf -o "$work/program" --quiet || exit 1
 options() { # of every command of $1
     for command in $("$1" --help | sed -n 's/^  \([a-z]*\) .*/\1/p'); do
         "$1" "$command" --help | grep -o -- '--[a-z][a-z-]*' || fail "$1 $command --help lists no option"

@@ -21,7 +21,7 @@ pass() { passed=$((passed + 1)); }
 # ---- build ----
 flags="-std=c11 -g -O1 -Wall -Wextra -Wshadow -Werror -I$runtime -I."
 san="-fsanitize=address,undefined -fno-sanitize-recover=all"
-sources=$(ls "$runtime"/*.c | grep -v -e /tok -e /gpu_ -e /chat -e /value)
+sources=$(ls "$runtime"/*.c | grep -v -e /tok -e /gpu_ -e /chat -e /value -e /json)
 echo 'const SelfTest selftest = {0};' > selftest_values.h
 mkdir -p objects && (cd objects && $cc $flags $san -c $sources) || exit 1
 build() { # NAME HASH TOKENIZER_BYTES flags...
