@@ -1,5 +1,5 @@
 // Rotary position angles. In: a rotation profile, optional factors of the pairs, a position. Out: cos and sin of every pair.
-// The formulas are those that GGUF's rope.scaling keys stand for: plain, linear, YaRN; tables of factors (llama3, longrope)
+// The formulas are those that GGUF's rope.scaling keys stand for: plain, linear, YaRN; tables of factors
 // come as `factors`.
 //
 // This is the one place where how a number is rounded is part of its meaning. Angles are f32, and each pair's is the one

@@ -284,6 +284,14 @@ static int bind_scale(Build *b, Scope *s, const Tensor *t, Str name) {
     return i;
 }
 
+// NAME.input_scale: what other engines round this product's input with, before they multiply; here it is not rounded that way.
+static void skip_input_scale(Build *b, Scope *s, Str name) {
+    int i = find_exact(b, str_fmt(b->a, "%.*s%.*s.input_scale", FMT(s->prefix), FMT(name)));
+    if (i < 0) return;
+    b->tensor_used[i] = 1;
+    ignored(b, S("*.input_scale"), S("how other engines round the input of a product"));
+}
+
 // Several sources: one for each part of the record that is made.
 static Layout part_layout(const Group *group, int n_source, int i, Loc loc) {
     Layout whole = group[0].l;
@@ -315,6 +323,7 @@ static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, con
     int64_t rows = d->in ? outputs : outputs / file->ne[0];
     t->source[i].bias = t->source[i].each ? -1 : bind_bias(b, s, d, t->source[i].name, outputs, rows, t->loc);
     t->source[i].scale = t->source[i].each ? -1 : bind_scale(b, s, t, t->source[i].name);
+    skip_input_scale(b, s, t->source[i].name);
 }
 
 Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {

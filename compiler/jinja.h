@@ -84,6 +84,7 @@ struct Node {
     int *param_slot;
     const FilterInfo *filter; // NULL: unknown to Jinja2 too, fails when reached
     const TestInfo *test;
+    bool folded;        // GETITEM of a SLICE: of constants alone
     bool in_capture;    // BREAK, CONTINUE: leaves a capture
 };
 

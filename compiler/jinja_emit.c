@@ -284,7 +284,7 @@ static const char *get_item(Emitter *e, const Node *n) {
     }
     Node *four[] = {n->a, n->b->a, n->b->b, n->b->c};
     const char **part = operands(e, &(NodeList){four, 4, 4});
-    return F("slice(r, %s, %s, %s, %s)", part[0], part[1], part[2], part[3]);
+    return F("%s(r, %s, %s, %s, %s)", n->folded ? "slice_constant" : "slice", part[0], part[1], part[2], part[3]);
 }
 
 static const char *short_one(Emitter *e, const Node *n, const char *text) {

@@ -84,13 +84,13 @@ static Value eval_binary(Render *r, int op, Value a, Value b) {
     }
 }
 
-static Value eval_slice(Render *r, Vars *v, Value of, const Node *n) {
+static Value eval_slice(Render *r, Vars *v, Value of, const Node *n, bool folded) {
     Value bound[3] = {MISSING, MISSING, MISSING};
     const Node *part[3] = {n->a, n->b, n->c};
     for (int i = 0; i < 3; i++) {
         if (part[i]) bound[i] = eval(r, v, part[i]);
     }
-    return slice(r, of, bound[0], bound[1], bound[2]);
+    return (folded ? slice_constant : slice)(r, of, bound[0], bound[1], bound[2]);
 }
 
 static Value eval_filter(Render *r, Vars *v, const Node *n, Value of) {
@@ -129,7 +129,7 @@ static Value eval(Render *r, Vars *v, const Node *n) {
     case J_GETATTR: return attr(r, eval(r, v, n->a), n->name);
     case J_GETITEM: {
         Value of = eval(r, v, n->a);
-        if (n->b->kind == J_SLICE) return eval_slice(r, v, of, n->b);
+        if (n->b->kind == J_SLICE) return eval_slice(r, v, of, n->b, n->folded);
         return item(r, of, eval(r, v, n->b));
     }
     case J_CALL: {

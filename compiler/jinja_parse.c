@@ -666,6 +666,9 @@ static Node *statement(Parser *p) {
     for (int i = 0; i < COUNT(outside); i++) {
         if (is_name(at, outside[i])) FAIL(p, at, "the tag '%s' is outside what ggcc implements; chat templates are one file without escaping", outside[i]);
     }
+    if (str_starts(at->text, "end") || is_name(at, "else") || is_name(at, "elif")) {
+        FAIL(p, at, "unexpected '%.*s': the tag that is open here ends otherwise", FMT(at->text));
+    }
     FAIL(p, at, "unknown tag %s", str_show(p->t->arena, at->text));
 }
 

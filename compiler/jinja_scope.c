@@ -350,6 +350,7 @@ static Function *function(Resolver *x, Function *parent, const char *name) {
 typedef struct {
     Resolver *x;
     Symbols *s;
+    const Node *folded, *output; // the constant expression around, and the output statement
 } Placing;
 
 static void expression(void *state, Node *n);
@@ -380,12 +381,41 @@ static void check_call(Resolver *x, Node *n) {
     if (n->a->kind == J_NAME && is(n->a->name, "lipsum")) FAIL(x, n->a, "the function 'lipsum' is outside what ggcc implements");
 }
 
+// What Jinja2 computes while it compiles: no names, no calls, no filter that asks for the context.
+static void find_unfoldable(void *state, Node *n) {
+    static const char *const lazy[] = {"map", "select", "reject", "selectattr", "rejectattr"};
+    bool *found = state;
+    *found |= n->kind == J_NAME || n->kind == J_CALL || (n->kind == J_FILTER && !filter_named(n->name->p, n->name->n)) ||
+              (n->kind == J_TEST && !test_named(n->name->p, n->name->n));
+    for (int i = 0; n->kind == J_FILTER && i < COUNT(lazy); i++) *found |= is(n->name, lazy[i]);
+    children(n, find_unfoldable, found);
+}
+
+static bool never_set(const Symbols *s, const String *name) {
+    for (; s; s = s->parent) {
+        if (stored(s, name)) return false;
+    }
+    return true;
+}
+
 static void expression(void *state, Node *n) {
     Placing *p = state;
-    bool soft = p->x->soft;
+    bool soft = p->x->soft, constant = false;
+    if (n->kind == J_OUTPUT) p->output = n;
+    if (!p->folded && n->kind != J_OUTPUT && n->kind != J_TEXT) {
+        find_unfoldable(&constant, n);
+        constant = !constant;
+        if (constant) p->folded = n;
+    }
+    // What Jinja2 computes as a whole comes out of it; a slice that is undefined by itself is computed again, and fails.
+    if (n->kind == J_GETITEM && n->b->kind == J_SLICE && p->folded) {
+        bool shown = false;
+        for (int i = 0; p->output && i < p->output->list.n; i++) shown |= p->output->list.v[i] == n;
+        n->folded = p->folded != n || shown;
+    }
     switch (n->kind) {
     case J_NAME:
-        if (n->ctx == CTX_LOAD && is(n->name, "self") && !find_ref(p->s, n->name)) FAIL(p->x, n, "'self' is outside what ggcc implements: there are no blocks");
+        if (n->ctx == CTX_LOAD && is(n->name, "self") && never_set(p->s, n->name)) FAIL(p->x, n, "'self' is outside what ggcc implements: there are no blocks");
         n->place = place(p->x, p->s, n->name);
         return;
     case J_NSREF: n->place = place(p->x, p->s, n->name); return;
@@ -403,11 +433,12 @@ static void expression(void *state, Node *n) {
     default: break;
     }
     children(n, expression, p);
+    if (constant) p->folded = NULL;
     p->x->soft = soft;
 }
 
 static void place_expression(Resolver *x, Symbols *s, Node *n) {
-    Placing p = {x, s};
+    Placing p = {x, s, NULL, NULL};
     if (n) expression(&p, n);
 }
 

@@ -102,7 +102,7 @@ static void declare(Parser *p, Stmt *s, const char *what) {
     *PUSH(p->a, p->declared, p->n_declared, p->cap_declared) = name;
 }
 
-// A name can be a whole dotted key; in headers also with dashes (mamba2, falcon-h1).
+// A name can be a whole dotted key; in headers also with dashes (a2, b-h1).
 static Str dashed_name(Parser *p, const char *what) {
     Str name = need_name(p, what);
     while (is(p, '-') && p->t->pos == end_of_last(p)) {

@@ -17,7 +17,7 @@ typedef struct {
     BindingKind kind;
 } Binding;
 
-// The file of this name in the last of the folders that has one ("c", "c-avx2", NULL). Fails when none has.
+// The file of this name in the last of the folders that has one (NULL at the end). Fails when none has.
 Str template_find(const char *const *folders, const char *name);
 bool template_exists(const char *const *folders, const char *name);
 

@@ -116,6 +116,37 @@ static void put_splitters(TokBuild *b, Buffer *o) {
     }
 }
 
+// ---- kinds that do not merge ----
+
+static void put_map(TokBuild *b, Buffer *o) {
+    uint32_t *span = NEWN(b->arena, uint32_t, b->n_replacement + 1);
+    size_t total = 0;
+    for (int i = 0; i < b->n_replacement; i++) span[i + 1] = (uint32_t) (total += b->replacement[i].n);
+    if (total > UINT32_MAX) fail("the replacements of the tokenizer's character map pass 4 GiB");
+    char *to = arena_alloc(b->arena, total + 1);
+    for (int i = 0; i < b->n_replacement; i++)
+        if (b->replacement[i].n) memcpy(to + span[i], b->replacement[i].p, b->replacement[i].n);
+    uint32_t at = put(o, to, total);
+    for (int i = 0; i <= b->n_replacement; i++) span[i] += at;
+    b->head.map = put(o, b->map, (size_t) b->n_map * sizeof *b->map);
+    b->head.map_span = put(o, span, ((size_t) b->n_replacement + 1) * sizeof *span);
+}
+
+static void put_fold(TokBuild *b, Buffer *o) {
+    TokFold fold;
+    fold.page = put(o, b->fold_page, REGEX_PAGES * sizeof *b->fold_page);
+    fold.rows = put(o, b->fold_rows, (size_t) b->n_fold_row * sizeof *b->fold_rows);
+    fold.pool = put(o, b->fold_pool.p, b->fold_pool.n);
+    b->head.fold = put(o, &fold, sizeof fold);
+}
+
+static void put_trie(TokBuild *b, Buffer *o) {
+    if (b->trie) b->head.trie = put(o, b->trie, (size_t) b->n_trie * sizeof *b->trie);
+    if (b->score.n) b->head.score = put(o, b->score.p, b->score.n);
+    if (b->map) put_map(b, o);
+    if (b->fold_page) put_fold(b, o);
+}
+
 // ---- special tokens ----
 
 typedef struct {
@@ -258,6 +289,7 @@ Str tok_blob(TokBuild *b) {
     put_hashes(b, &o);
     put_cuts(b, &o);
     put_splitters(b, &o);
+    put_trie(b, &o);
     put_specials(b, &o);
     put_stops(b, &o);
     size_t words = ((size_t) b->n_symbol + 31) / 32;
@@ -266,6 +298,6 @@ Str tok_blob(TokBuild *b) {
     memcpy(o.p, &b->head, sizeof b->head);
     uint8_t *room = arena_alloc(b->arena, o.n + 64), *blob = room + (64 - (uintptr_t) room % 64) % 64;
     memcpy(blob, o.p, o.n);
-    mark_whole(b, blob);
+    if (!b->trie) mark_whole(b, blob);
     return (Str){(const char *) blob, o.n};
 }

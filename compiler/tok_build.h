@@ -14,6 +14,11 @@ typedef struct {
 } Symbol;
 
 typedef struct {
+    Str key;
+    int32_t value;
+} TrieKey;
+
+typedef struct {
     Arena *arena;
     const Gguf *gguf;
     const TokenizerOptions *options;
@@ -23,6 +28,7 @@ typedef struct {
     Str *text;  // of each token, as the file spells it
     Str *piece; // what it prints
     uint8_t *type, *attr;
+    uint8_t *given_type; // as the file says, before the texts of tokens said more
     Symbol *symbol; // the tokens first
     int n_symbol, cap_symbol;
     uint32_t *slot, slot_mask;      // keys to symbol + 1
@@ -35,6 +41,14 @@ typedef struct {
     bool whole_newlines; // a run of newlines that is a token is that token
     Regex *split[TOK_SPLITS];
     bool groups[TOK_SPLITS];
+    TokCell *trie, *map; // kinds that do not merge
+    uint32_t n_trie, n_map;
+    Str score;        // the bytes of TokHeader.score
+    Str *replacement; // of the map's values
+    int n_replacement;
+    uint16_t *fold_page;
+    uint32_t *fold_rows, n_fold_row;
+    Str fold_pool;
 } TokBuild;
 
 // Metadata, checked: NULL when the key is absent.
@@ -51,9 +65,20 @@ Str tok_byte_piece(const TokBuild *b, int id);      // of a token of type byte
 Str tok_join(Arena *a, Str left, Str right);        // NULs and all
 Str tok_spaced(const TokBuild *b, Str text);        // U+2581 as spaces
 
+double *tok_scores(const TokBuild *b);              // of each token; no NaN
+// The cells of a trie of these keys, which get sorted; of equal keys the highest value counts.
+TokCell *tok_trie(Arena *a, TrieKey *keys, int n, uint32_t *n_cell);
+// The same for the vocabulary: keys[id] is how the token stands in a text, empty for none.
+void tok_trie_of_keys(TokBuild *b, const Str *keys);
+bool tok_flag(const TokBuild *b, const char *key, bool otherwise);
+
 // tok_KIND.c: keys, symbols, merges or scores of the vocabulary.
 void tok_build_merges(TokBuild *b);
 void tok_build_scores(TokBuild *b);
+void tok_build_unigram(TokBuild *b);
+void tok_build_table(TokBuild *b);
+void tok_build_words(TokBuild *b);
+void tok_build_longest(TokBuild *b);
 
 void tok_roles(TokBuild *b); // tok_special.c: roles, types, attributes, EOG
 Str tok_blob(TokBuild *b);   // tok_blob.c: the tables

@@ -3,6 +3,7 @@
 // so scores become dense ranks, and equal scores equal ranks.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tok_build.h"
 
@@ -32,14 +33,18 @@ static uint32_t rank_of(const double *sorted, uint32_t n, double score) {
     return low;
 }
 
-static void set_ranks(TokBuild *b) {
+double *tok_scores(const TokBuild *b) {
     const GgufValue *v = tok_array(b, TOK_KEY "scores", GGUF_F32, (uint64_t) b->n_vocab);
     if (!v) fail(TOK_KEY "scores is missing, which this kind of tokenizer needs; --no-tokenizer builds without one");
-    double *score = NEWN(b->arena, double, b->n_vocab), *sorted = NEWN(b->arena, double, b->n_vocab);
-    for (int i = 0; i < b->n_vocab; i++) {
+    double *score = NEWN(b->arena, double, b->n_vocab);
+    for (int i = 0; i < b->n_vocab; i++)
         if (!gguf_real(v, (uint64_t) i, &score[i]) || isnan(score[i])) fail(TOK_KEY "scores[%d] is not a number", i);
-        sorted[i] = score[i];
-    }
+    return score;
+}
+
+static void set_ranks(TokBuild *b) {
+    double *score = tok_scores(b), *sorted = NEWN(b->arena, double, b->n_vocab);
+    memcpy(sorted, score, (size_t) b->n_vocab * sizeof *sorted);
     qsort(sorted, (size_t) b->n_vocab, sizeof *sorted, descending);
     b->rank = NEWN(b->arena, uint32_t, b->n_symbol);
     for (int i = 0; i < b->n_symbol; i++)

@@ -95,3 +95,11 @@ TokCell *tok_trie(Arena *a, TrieKey *keys, int n, uint32_t *n_cell) {
     *n_cell = t.n_block * BLOCK;
     return t.cell;
 }
+
+void tok_trie_of_keys(TokBuild *b, const Str *keys) {
+    TrieKey *all = NEWN(b->arena, TrieKey, b->n_vocab);
+    int n = 0;
+    for (int i = 0; i < b->n_vocab; i++)
+        if (keys[i].n) all[n++] = (TrieKey){keys[i], i};
+    b->trie = tok_trie(b->arena, all, n, &b->n_trie);
+}

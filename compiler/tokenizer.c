@@ -1,6 +1,6 @@
 // The tokenizer of a file becomes tables. In: the GGUF's tokenizer.* keys. Out: one blob that
-// runtime/tokenizer.h reads. The one idea: all kinds come down to symbols (byte strings with a number) and a
-// preference among merges of them, so that what the program needs is hash tables that were filled here.
+// runtime/tokenizer.h reads. The one idea: a kind comes down to symbols (byte strings with a number) and a
+// preference among merges of them, or to a trie of its tokens; the program needs but the tables that were filled here.
 #include "tokenizer.h"
 
 #include <string.h>
@@ -35,11 +35,15 @@ static Str string_of(const TokBuild *b, const char *key) { // empty when absent
     return v->s;
 }
 
-static void set_flag(TokBuild *b, const char *key, uint32_t flag) {
+bool tok_flag(const TokBuild *b, const char *key, bool otherwise) {
     const GgufValue *v = value_of(b, key);
-    if (!v) return;
+    if (!v) return otherwise;
     if (v->kind != GGUF_BOOL) fail("%s is %s, expected a bool", key, gguf_kind_name(v->kind));
-    if (v->u) b->head.flags |= flag;
+    return v->u;
+}
+
+static void set_flag(TokBuild *b, const char *key, uint32_t flag) {
+    if (tok_flag(b, key, b->head.flags & flag)) b->head.flags |= flag;
     else b->head.flags &= ~flag;
 }
 
@@ -210,6 +214,7 @@ static void read_tokens(TokBuild *b) {
     b->text = NEWN(b->arena, Str, n);
     b->piece = NEWN(b->arena, Str, n);
     b->type = arena_alloc(b->arena, (size_t) n);
+    b->given_type = arena_alloc(b->arena, (size_t) n);
     b->attr = arena_alloc(b->arena, (size_t) n);
     b->text_slot = table_for(b->arena, v->n, &b->text_mask);
     for (int i = 0; i < n; i++) {
@@ -225,6 +230,7 @@ static void read_tokens(TokBuild *b) {
         if (types && (!gguf_int(types, (uint64_t) i, &type) || type < 0 || type > TOK_BYTE))
             fail(TOK_KEY "token_type of token %d is not 0 to %d", i, TOK_BYTE);
         b->type[i] = (uint8_t) (type ? type : TOK_UNUSED); // 0: undefined; it is matched and printed as text
+        b->given_type[i] = b->type[i];
     }
 }
 
@@ -235,6 +241,23 @@ static void make_room_for_symbols(TokBuild *b) {
     b->slot = table_for(b->arena, most, &b->slot_mask);
     for (int i = 0; i < b->n_vocab; i++)
         *PUSH(b->arena, b->symbol, b->n_symbol, b->cap_symbol) = (Symbol){{NULL, 0}, i};
+}
+
+// What begins and ends a text. WordPiece's [CLS] and [SEP] are part of the kind; RWKV has neither.
+static void set_ends(TokBuild *b) {
+    if (b->head.kind == TOK_KIND_LONGEST) return;
+    set_flag(b, TOK_KEY "add_space_prefix", TOK_F_SPACE_PREFIX);
+    if (b->head.kind != TOK_KIND_WORDS) {
+        set_flag(b, TOK_KEY "add_bos_token", TOK_F_ADD_BOS);
+        set_flag(b, TOK_KEY "add_eos_token", TOK_F_ADD_EOS);
+    }
+    if (b->always_bos) b->head.flags |= TOK_F_ADD_BOS;
+    if ((b->head.flags & TOK_F_ADD_BOS) && b->head.role[TOK_BOS] < 0)
+        fail("the tokenizer begins a text with BOS, but " TOK_KEY "bos_token_id names no token");
+    if ((b->head.flags & TOK_F_ADD_EOS) && b->head.role[TOK_EOS] < 0)
+        fail("the tokenizer ends a text with EOS, but " TOK_KEY "eos_token_id names no token");
+    if ((b->head.flags & TOK_F_ADD_SEP) && b->head.role[TOK_SEP] < 0)
+        fail("the tokenizer ends a text with SEP, but " TOK_KEY "seperator_token_id names no token");
 }
 
 Str tokenizer_build(Arena *a, const Gguf *g, const TokenizerOptions *o) {
@@ -248,13 +271,6 @@ Str tokenizer_build(Arena *a, const Gguf *g, const TokenizerOptions *o) {
     tok_roles(&b);
     make_room_for_symbols(&b);
     kind->build(&b);
-    set_flag(&b, TOK_KEY "add_bos_token", TOK_F_ADD_BOS);
-    set_flag(&b, TOK_KEY "add_eos_token", TOK_F_ADD_EOS);
-    if (b.always_bos) b.head.flags |= TOK_F_ADD_BOS;
-    set_flag(&b, TOK_KEY "add_space_prefix", TOK_F_SPACE_PREFIX);
-    if ((b.head.flags & TOK_F_ADD_BOS) && b.head.role[TOK_BOS] < 0)
-        fail("the tokenizer begins a text with BOS, but " TOK_KEY "bos_token_id names no token");
-    if ((b.head.flags & TOK_F_ADD_EOS) && b.head.role[TOK_EOS] < 0)
-        fail("the tokenizer ends a text with EOS, but " TOK_KEY "eos_token_id names no token");
+    set_ends(&b);
     return tok_blob(&b);
 }

@@ -212,16 +212,17 @@ const char *str_show(Arena *a, Str s) {
     return p;
 }
 
-// Bytes of the character at p that may be printed as they are; 0: none.
+// Bytes of the character at p, 0 if it may not be printed as it is: controls (U+0000 .. 1F, 7F .. 9F), what has no width or
+// turns the direction of writing (U+061C, 200B .. 200F, 2028 .. 202E, 2060 .. 206F, FEFF), and what is no UTF-8.
 static size_t printable(const char *p, size_t n) {
     const unsigned char *c = (const unsigned char *) p;
     size_t len = c[0] < 0x80 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;
-    if (len > n || !utf8_valid(p, len) || c[0] < 0x20 || c[0] == 0x7F) return 0;
-    if (c[0] == 0xC2 && c[1] < 0xA0) return 0;                                           // U+0080 .. U+009F
-    if (c[0] == 0xE2 && c[1] == 0x80 && (c[2] >= 0xA8 ? c[2] <= 0xAE : c[2] >= 0x8B && c[2] <= 0x8F)) return 0; // U+2028 .., U+200B ..
-    if (c[0] == 0xE2 && c[1] == 0x81 && c[2] >= 0xA0 && c[2] <= 0xAF) return 0;           // U+2060 .. U+206F
-    if ((c[0] == 0xD8 && c[1] == 0x9C) || (c[0] == 0xEF && c[1] == 0xBB && c[2] == 0xBF)) return 0; // U+061C, U+FEFF
-    return len;
+    if (len > n || !utf8_valid(p, len)) return 0;
+    uint32_t u = len == 1 ? c[0] : c[0] & (0x7Fu >> len);
+    for (size_t i = 1; i < len; i++) u = u << 6 | (c[i] & 0x3F);
+    bool control = u < 0x20 || (u >= 0x7F && u < 0xA0) || u == 0xFEFF;
+    bool turns = u == 0x61C || (u >= 0x200B && u <= 0x200F) || (u >= 0x2028 && u <= 0x202E) || (u >= 0x2060 && u <= 0x206F);
+    return control || turns ? 0 : len;
 }
 
 Str str_plain(Arena *a, Str s) {

@@ -15,6 +15,7 @@ void render_open(Render *r, void *memory, size_t size, TemplateTime now) {
     r->base = (char *) memory + skip;
     r->size = size - skip;
     r->now = now;
+    r->most_steps = limit_steps;
 }
 
 int render_guard(Render *r, void (*work)(Render *r, void *arg), void *arg) {
@@ -150,7 +151,7 @@ Value macro_value(Render *r, const MacroInfo *info, void *scope) {
 }
 
 void step(Render *r) {
-    if (++r->steps > limit_steps) raise_error(r, "RuntimeError", "the template takes more than %d steps", limit_steps);
+    if (++r->steps > r->most_steps) raise_error(r, "RuntimeError", "the template takes more than %llu steps", (unsigned long long) r->most_steps);
 }
 
 void enter_call(Render *r) {

@@ -40,7 +40,7 @@ struct Render {
     Dict *vars;
     TemplateTime now;
     int depth, nesting;
-    uint64_t steps;
+    uint64_t steps, most_steps; // most_steps: limit_steps, unless the caller lowers it
     const char *text; // the result
     size_t n_text;
     bool raised;      // the message is the template's own, of raise_exception

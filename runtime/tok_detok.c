@@ -3,12 +3,17 @@
 // cleans up, one that keeps a begun character back until its last byte is there.
 #include "tok_internal.h"
 
+// Encoding puts a space in front of a text (words of WordPiece bring their own).
+static bool leads_with_space(const Tokenizer *t) {
+    return (t->head->flags & TOK_F_SPACE_PREFIX) || t->head->kind == TOK_KIND_WORDS;
+}
+
 void detok_begin(Detok *d, const Tokenizer *t, int flags) {
     memset(d, 0, sizeof *d);
     d->t = t;
     d->flags = flags;
     if (!(t->head->flags & TOK_F_CLEAN)) d->flags &= ~DETOK_CLEAN;
-    d->strip = (flags & DETOK_WHOLE) && (t->head->flags & TOK_F_SPACE_PREFIX);
+    d->strip = (flags & DETOK_WHOLE) && leads_with_space(t);
 }
 
 size_t detok_room(const Tokenizer *t) {

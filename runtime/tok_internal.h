@@ -11,7 +11,7 @@ typedef struct {
     const Tokenizer *t;
     int32_t *ids;
     size_t n, cap;
-    uint8_t *scratch; // of the words: 32 bytes for each of `room` bytes
+    uint8_t *scratch; // of the kind: for each of `room` bytes 32 where symbols merge, else 17
     size_t room;
 } Encoder;
 

@@ -55,10 +55,11 @@ static inline uint32_t join(
 // The symbol that merging starts with at p; its bytes in *len.
 static inline int32_t first_symbol(const Tokenizer *t, const uint8_t *p, size_t n, uint32_t *len) {
     *len = 1;
-    if (!(t->head->flags & TOK_F_BYTES)) {
-        size_t want = (size_t) tok_lead_length(*p);
-        *len = (uint32_t) (want < n ? want : n);
-        if (*len > 1) return tok_find(t, p, *len);
+    if (*p >= 0x80 && !(t->head->flags & TOK_F_BYTES)) {
+        int length; // a byte that begins no character stands by itself, so that its bytes come back as they were
+        tok_character(p, n, &length);
+        *len = (uint32_t) length;
+        if (length > 1) return tok_find(t, p, *len);
     }
     return TOK_AT(t, int32_t, t->head->byte_symbol)[*p];
 }

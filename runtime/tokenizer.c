@@ -1,9 +1,10 @@
-// The tokenizer's entry points: special tokens are cut out of the text, the rest is split and merged.
+// The tokenizer's entry points: special tokens are cut out of the text, the rest goes to the model's kind of tokenizer.
 // In: a blob of tables, a text. Out: ids. The one idea: special tokens win by length (the longest is found
 // everywhere first, then the next), marked on the text itself, one pass for each length that occurs.
 #include "tok_internal.h"
 
 #define WORD_SCRATCH 32 // bytes a byte of text: the eight arrays of a chain of symbols
+#define STEP_SCRATCH 16 // one step of a best way through the text
 
 bool tokenizer_open(Tokenizer *t, const void *blob, size_t size) {
     const TokHeader *h = blob;
@@ -206,7 +207,7 @@ static void encode_piece(Encoder *e, const uint8_t *p, size_t n) {
     if (from < n) tok_word(e, p + from, n - from);
 }
 
-static void encode_text(Encoder *e, const uint8_t *text, size_t n, bool after_special, uint8_t *copy) {
+static void split_and_merge(Encoder *e, const uint8_t *text, size_t n, bool after_special, uint8_t *copy) {
     const TokHeader *h = e->t->head;
     if (h->flags & TOK_F_SPACES) {
         n = with_spaces(copy, text, n, after_special && (h->flags & TOK_F_SPACE_PREFIX));
@@ -217,6 +218,17 @@ static void encode_text(Encoder *e, const uint8_t *text, size_t n, bool after_sp
     size_t length;
     split_begin(&s, e->t, text, n);
     while (split_next(&s, &piece, &length)) encode_piece(e, piece, length);
+}
+
+static void encode_text(Encoder *e, const uint8_t *text, size_t n, bool after_special, uint8_t *copy) {
+    switch ((TokKind) e->t->head->kind) {
+    case TOK_KIND_MERGES:
+    case TOK_KIND_SCORES: split_and_merge(e, text, n, after_special, copy); break;
+    case TOK_KIND_UNIGRAM: tok_unigram(e, text, n); break;
+    case TOK_KIND_TABLE: tok_table(e, text, n); break;
+    case TOK_KIND_WORDS: tok_words(e, text, n); break;
+    case TOK_KIND_LONGEST: tok_longest(e, text, n); break;
+    }
 }
 
 static void encode_marked(Encoder *e, const Specials *s, uint8_t *copy) {
@@ -241,29 +253,38 @@ static size_t rounded(size_t n) {
     return (n + 15) & ~(size_t) 15;
 }
 
+// Bytes that a text of n bytes has when merging, or the search for the best cut, begins: a space may come in front.
+static size_t most_bytes(const Tokenizer *t, size_t n) {
+    return rounded((t->head->kind == TOK_KIND_UNIGRAM ? n * t->head->grow : n) + 1);
+}
+
 size_t tokenize_scratch(const Tokenizer *t, size_t n) {
-    (void) t;
-    return rounded(n) + rounded(n + 1) + WORD_SCRATCH * rounded(n + 1);
+    bool merges = t->head->kind == TOK_KIND_MERGES || t->head->kind == TOK_KIND_SCORES;
+    return rounded(n) + most_bytes(t, n) * (1 + (merges ? WORD_SCRATCH : STEP_SCRATCH)) + STEP_SCRATCH;
 }
 
 size_t tokenize_max_ids(const Tokenizer *t, size_t n) {
-    // Spaces in front of texts at most double the bytes; a space that no token spells becomes three.
+    // Spaces in front of texts at most double the bytes; a space that no token spells becomes three. So do those of
+    // UNIGRAM, of which a space in front of each of at most n texts is made.
     size_t each = !(t->head->flags & TOK_F_SPACES) ? 1 : TOK_AT(t, int32_t, t->head->byte_symbol)[' '] >= 0 ? 2 : 6;
+    if (t->head->kind == TOK_KIND_UNIGRAM) each = 3 * ((size_t) t->head->grow + 1);
     return n * each + 8;
 }
 
 int64_t tokenize(const Tokenizer *t, const char *text, size_t n, int flags, int32_t *ids, size_t cap, void *scratch,
     size_t scratch_size) {
     const TokHeader *h = t->head;
-    if (n > 1u << 30) return TOK_TOO_LONG;
+    if (n > 1u << 30 || (h->kind == TOK_KIND_UNIGRAM && n * h->grow > UINT32_MAX - 64)) return TOK_TOO_LONG;
     if (scratch_size < tokenize_scratch(t, n)) return TOK_SCRATCH;
     uint8_t *mark = scratch, *copy = mark + rounded(n);
-    Encoder e = {t, ids, 0, cap, copy + rounded(n + 1), rounded(n + 1)};
+    bool merges = h->kind == TOK_KIND_MERGES || h->kind == TOK_KIND_SCORES;
+    Encoder e = {t, ids, 0, cap, merges ? copy + rounded(n + 1) : copy, most_bytes(t, n)};
     Specials s = {t, (const uint8_t *) text, n, mark, flags & TOK_PARSE_SPECIAL};
     if ((flags & TOK_ADD_SPECIAL) && (h->flags & TOK_F_ADD_BOS)) tok_emit(&e, h->role[TOK_BOS]);
     if (n && mark_specials(&s)) encode_marked(&e, &s, copy);
     else if (n) encode_text(&e, s.text, n, true, copy);
     if ((flags & TOK_ADD_SPECIAL) && (h->flags & TOK_F_ADD_EOS)) tok_emit(&e, h->role[TOK_EOS]);
+    if ((flags & TOK_ADD_SPECIAL) && (h->flags & TOK_F_ADD_SEP)) tok_emit(&e, h->role[TOK_SEP]);
     return e.n > cap ? TOK_FULL : (int64_t) e.n;
 }
 

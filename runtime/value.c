@@ -360,6 +360,17 @@ static bool ordered(Render *r, Comparison op, int order) {
     return op == CMP_LT ? order < 0 : op == CMP_LE ? order <= 0 : op == CMP_GT ? order > 0 : order >= 0;
 }
 
+// Views of keys and of items are ordered as sets are: by what contains what.
+static bool subset(Render *r, Value a, Value b, bool proper) {
+    size_t n = a.view->dict->n, m = b.view->dict->n;
+    if (proper ? n >= m : n > m) return false;
+    Iter *it = iterate(r, a);
+    for (Value v; next(r, it, &v);) {
+        if (!contains(r, v, b)) return false;
+    }
+    return true;
+}
+
 static bool compare_order(Render *r, Comparison op, Value a, Value b) {
     static const char *sign[] = {[CMP_LT] = "<", [CMP_LE] = "<=", [CMP_GT] = ">", [CMP_GE] = ">="};
     if (is_number(a) && is_number(b)) return ordered(r, op, compare_numbers(a, b));
@@ -376,6 +387,9 @@ static bool compare_order(Render *r, Comparison op, Value a, Value b) {
             return is;
         }
         return ordered(r, op, a.list->n < b.list->n ? -1 : a.list->n > b.list->n);
+    }
+    if (a.kind == V_VIEW && b.kind == V_VIEW && a.view->kind != VIEW_VALUES && b.view->kind != VIEW_VALUES) {
+        return op == CMP_LT || op == CMP_LE ? subset(r, a, b, op == CMP_LT) : subset(r, b, a, op == CMP_GT);
     }
     raise_error(r, "TypeError", "'%s' not supported between instances of '%s' and '%s'", sign[op], type_name(a), type_name(b));
 }
@@ -436,7 +450,10 @@ uint64_t hash_value(Render *r, Value v) {
         for (size_t i = 0; i < v.list->n; i++) h = mix(h ^ hash_value(r, v.list->v[i])) + i;
         r->nesting--;
         return h;
-    case V_LIST: case V_DICT: case V_VIEW: raise_error(r, "TypeError", "unhashable type: '%s'", type_name(v));
+    case V_VIEW: // keys and items are sets; values are hashed as objects are
+        if (v.view->kind == VIEW_VALUES) return mix((uint64_t) (uintptr_t) v.view);
+        raise_error(r, "TypeError", "unhashable type: '%s'", type_name(v));
+    case V_LIST: case V_DICT: raise_error(r, "TypeError", "unhashable type: '%s'", type_name(v));
     case V_BOOL: case V_INT: case V_BIG: case V_REAL: return mix(hash_number(v));
     case V_UNDEFINED: case V_NONE: return mix(v.kind);
     default: return mix((uint64_t) (uintptr_t) v.iter);

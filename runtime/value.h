@@ -251,6 +251,8 @@ Value attr(Render *r, Value obj, const String *name); // obj.name
 Value attr_value(Render *r, Value obj, Value name);
 Value item(Render *r, Value obj, Value key);          // obj[key]
 Value slice(Render *r, Value obj, Value start, Value stop, Value step); // MISSING where there is none
+// Of constants, as Jinja2 folds them: what cannot be sliced is undefined, not an error.
+Value slice_constant(Render *r, Value obj, Value start, Value stop, Value step);
 void set_attr(Render *r, Value obj, const String *name, Value v);       // of a namespace
 void slice_range(Render *r, int64_t n, Value start, Value stop, Value step, int64_t *from, int64_t *by, int64_t *count);
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 int str_method_named(const char *p, size_t n);
+const char *str_method_name(int id);
 Value loop_attr(Render *r, Loop *loop, const char *name);
 Value loop_call(Render *r, Loop *loop, int id, const Args *args);
 
@@ -52,8 +53,14 @@ void bind_args(Render *r, const char *function, const char *signature, const Arg
         }
         if (!optional) {
             required++;
+            if (is_missing(out[n]) && nameless && !strchr(signature, ',')) {
+                raise_error(r, "TypeError", "%s() takes exactly one argument (0 given)", function);
+            }
             if (is_missing(out[n])) raise_error(r, "TypeError", "%s() missing 1 required positional argument: '%s'", function, name);
         }
+    }
+    if (args->n > n && nameless && n < 2) { // as CPython says it of its own methods
+        raise_error(r, "TypeError", "%s() takes %s (%zu given)", function, n ? "exactly one argument" : "no arguments", args->n);
     }
     if (args->n > n) {
         raise_error(r, "TypeError", "%s() takes %s%zu positional argument%s but %zu %s given", function, required < n ? "at most " : "", n, n == 1 ? "" : "s",
@@ -132,7 +139,7 @@ static Value python_attr(Render *r, Value obj, const String *name) {
     switch (obj.kind) {
     case V_STR: {
         int id = str_method_named(name->p, name->n);
-        return id >= 0 ? method(r, obj, id, name->p) : MISSING;
+        return id >= 0 ? method(r, obj, id, str_method_name(id)) : MISSING;
     }
     case V_LIST:
         if (name_in(name, list_changers) >= 0) return hide(r, obj, str_value(name));
@@ -270,6 +277,26 @@ Value slice(Render *r, Value obj, Value start, Value stop, Value step_value) {
     return (Value){.kind = obj.kind, .list = list};
 }
 
+static bool slice_index(Value v) {
+    return is_missing(v) || v.kind == V_NONE || v.kind == V_INT || v.kind == V_BOOL || v.kind == V_BIG;
+}
+
+Value slice_constant(Render *r, Value obj, Value start, Value stop, Value step_value) {
+    bool sliced = obj.kind == V_STR || obj.kind == V_LIST || obj.kind == V_TUPLE || obj.kind == V_RANGE || obj.kind == V_UNDEFINED;
+    if (sliced && slice_index(start) && slice_index(stop) && slice_index(step_value)) return slice(r, obj, start, stop, step_value);
+    Value bound[3] = {start, stop, step_value};
+    Buffer b = {0};
+    buffer_format(r, &b, "%s%s has no element slice(", obj.kind == V_NONE ? "None" : type_name(obj), obj.kind == V_NONE ? "" : " object");
+    for (int i = 0; i < 3; i++) {
+        if (i) buffer_z(r, &b, ", ");
+        put_repr(r, &b, is_missing(bound[i]) ? NONE : bound[i]);
+    }
+    buffer_z(r, &b, ")");
+    Undefined *u = render_take(r, sizeof *u);
+    *u = (Undefined){.hint = buffer_value(r, &b).s, .obj = obj};
+    return (Value){.kind = V_UNDEFINED, .undefined = u};
+}
+
 // ---- methods ----
 static Value dict_method(Render *r, const Method *m, const Args *args) {
     Value a[2] = {MISSING, MISSING};
@@ -306,7 +333,9 @@ static Value list_method(Render *r, const Method *m, const Args *args) {
         return list_of(r, list->v, list->n);
     }
     bool count = m->id == METHOD_LIST;
-    bind_args(r, m->name, count ? "/ value" : "/ value, start=, stop=", args, a);
+    char name[32];
+    snprintf(name, sizeof name, "%s.%s", type_name(m->self), m->name);
+    bind_args(r, name, count ? "/ value" : "/ value, start=, stop=", args, a);
     int64_t n = (int64_t) list->n, found = 0, from = is_missing(a[1]) ? 0 : index_clamped(r, a[1]), to = is_missing(a[2]) ? n : index_clamped(r, a[2]);
     from = from < 0 ? (from + n < 0 ? 0 : from + n) : from;
     to = to < 0 ? to + n : to > n ? n : to;

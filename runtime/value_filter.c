@@ -66,6 +66,9 @@ FILTER(center) {
 FILTER(indent) {
     Value a[3];
     bind_args(r, "do_indent", "width=, first=, blank=", args, a);
+    if (v.kind == V_LIST) raise_error(r, "AttributeError", "'list' object has no attribute 'splitlines'"); // a list takes += of a text
+    if (is_undefined(v)) raise_undefined(r, v);
+    if (!is_str(v) && v.kind != V_TUPLE) raise_error(r, "TypeError", "unsupported operand type(s) for +=: '%s' and 'str'", type_name(v));
     bool markup = is_markup(v);
     Value newline = marked(text_z(r, "\n"), markup);
     Value by = given(a[0]) && is_str(a[0]) ? a[0] : str_repeat(r, text_z(r, " "), given(a[0]) ? index_of(r, a[0]) : 4);

@@ -550,6 +550,11 @@ int str_method_named(const char *p, size_t n) {
     return -1;
 }
 
+const char *str_method_name(int id);
+const char *str_method_name(int id) {
+    return methods[id].name;
+}
+
 static Value find_method(Render *r, int id, Value s, const Value *a) {
     int64_t low, high;
     if (!is_str(a[0])) raise_error(r, "TypeError", "must be str, not %s", type_name(a[0]));

@@ -492,24 +492,24 @@ typedef struct {
     Value self;
 } FormatArgs;
 
-static Value field_first(Render *r, FormatArgs *f, const char *p, size_t n) {
+static Value field_first(Render *r, FormatArgs *f, const char *p, size_t n, bool whole) {
     bool digits = n > 0;
     int64_t at = 0;
     for (size_t i = 0; i < n; i++) {
         digits &= p[i] >= '0' && p[i] <= '9';
         if (digits && at < 1 << 28) at = at * 10 + p[i] - '0';
     }
-    if (n == 0) {
+    if (n == 0 && whole) {
         if (f->at < 0) raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
         at = f->at++;
         f->automatic = true;
         digits = true;
-    } else if (digits) {
+    } else if (digits && whole) {
         if (f->automatic) raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
         f->at = -1;
     }
     if (digits) {
-        if ((size_t) at >= f->args->n) raise_error(r, "IndexError", "Replacement index %lld out of range for positional args tuple", (long long) at);
+        if ((size_t) at >= f->args->n) raise_error(r, "IndexError", "tuple index out of range");
         return f->args->v[at];
     }
     for (size_t i = 0; i < f->args->n_named; i++) {
@@ -522,7 +522,7 @@ static Value field_first(Render *r, FormatArgs *f, const char *p, size_t n) {
 static Value field_value(Render *r, FormatArgs *f, const char *p, const char *end) {
     const char *at = p;
     while (at < end && *at != '.' && *at != '[') at++;
-    Value v = field_first(r, f, p, (size_t) (at - p));
+    Value v = field_first(r, f, p, (size_t) (at - p), at == end);
     while (at < end) {
         const char *from = at + 1;
         if (*at == '.') {

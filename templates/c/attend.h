@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void attend_n_values(const uint8_t 
     int64_t at = 0;
     for (; at + parts * LANES <= dv; at += parts * LANES) attend_some_values(v, wide, p, dv, at, n, parts, from, to, o);
     for (; at + LANES <= dv; at += LANES) attend_some_values(v, wide, p, dv, at, n, 1, from, to, o);
-    for (; at < dv; at++)
+    for (at = dv / LANES * LANES; at < dv; at++)
         for (int i = 0; i < n; i++)
             for (int64_t j = from; j <= to; j++) {
                 const float value =

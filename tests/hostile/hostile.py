@@ -5,6 +5,7 @@ comments) hold everything that ends a string, a comment, a line or a shell word 
 call or command that makes a file PWNED. Out: the programs build and print the strings without one dangerous byte, the generated
 source holds the strings only as literals or in comments, and no canary file exists.
 """
+import json
 import os
 import re
 import shutil
@@ -42,8 +43,8 @@ def evil_model(path, name):
 
 
 def no_canary():
-    found = [f"{d}/{f}" for d in (WORK, os.getcwd()) for f in os.listdir(d) if "PWNED" in f and not f.endswith(".gguf")]
-    check(not found, f"a canary was executed: {found}")
+    found = [d for d, _, files in os.walk(WORK) if "PWNED" in files]
+    check(not found, f"a canary was executed in {found}")
 
 
 # What prints a model's strings may put no control byte, and nothing but ASCII, on a terminal.
@@ -103,6 +104,9 @@ def whole_program():
         if command == ["info"]:
             safe("info", r.out)
             check(b"ignored" in r.out and b"PWNED" in r.out, f"info does not tell what was ignored: {r.out}")
+    r = good(f"{stem}/-prog 'ram\"", "bench", "--json", "--pp", "4", "--tg", "2", "--reps", "1", cwd=stem)
+    check("PWNED" in json.loads(r.out)["model"], r.out)
+    safe("bench", r.out)
     good(GGCC, "emit", *ignored, "-o", "-sour 'ces\"", "--", FILE, cwd=stem, env=env)
     with open(f"{stem}/-sour 'ces\"/model.c") as f:
         command = next(line[2:].strip() for line in f.read().split("\n")[:12] if " model.c" in line and line.startswith("//"))

@@ -1,6 +1,7 @@
 // A tokenizer at the command line, for the scripts of this folder. In: a model or vocabulary file and texts. Out: ids.
 //   tokenizer_tool MODEL ids FLAGS [PRE]      stdin to ids on one line; FLAGS: 1 special tokens added, 2 read
 //   tokenizer_tool MODEL each FLAGS [PRE]     stdin: texts, each behind its length in decimal and a newline; a line of ids each
+//   tokenizer_tool MODEL back -  [PRE]        the same texts; prints how many of them their ids do not print
 //   tokenizer_tool MODEL golden FILE.inp      compares with FILE.out, and each text with what its ids print
 //   tokenizer_tool MODEL text FLAGS           stdin: ids; stdout: what they print; FLAGS of detok_begin
 //   tokenizer_tool MODEL split -      stdin: texts, each behind "PRE LENGTH\n"; the lengths of the pieces of each
@@ -53,16 +54,21 @@ static void print_ids(const int32_t *ids, int64_t n) {
     printf("\n");
 }
 
-static int each(Tool *w, int flags) {
+static int each(Tool *w, int flags, bool back) {
+    int lost = 0;
     Str all = file_read(w->arena, "-");
     for (size_t at = 0; at < all.n;) {
         size_t n = 0;
         while (all.p[at] != '\n') n = n * 10 + (size_t) (all.p[at++] - '0');
         int32_t *ids;
-        print_ids(ids, encode(w, (Str){all.p + at + 1, n}, flags, &ids));
+        Str text = {all.p + at + 1, n};
+        int64_t count = encode(w, text, flags, &ids);
+        if (!back) print_ids(ids, count);
+        else lost += !str_eq(decode(w, ids, count, DETOK_WHOLE), text);
         free(ids);
         at += n + 1;
     }
+    if (back) printf("%d\n", lost);
     return 0;
 }
 
@@ -144,7 +150,7 @@ static int split(Tool *w, const Gguf *g) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) fail_usage("tokenizer_tool MODEL ids|each|split|golden|text|eog|time ARG [PRE]");
+    if (argc < 4) fail_usage("tokenizer_tool MODEL ids|each|back|split|golden|text|eog|time ARG [PRE]");
     quiet = true;
     static Tool w;
     static Gguf *g;
@@ -156,7 +162,8 @@ int main(int argc, char **argv) {
     if (!tokenizer_open(&w.t, blob.p, blob.n)) fail("the file has no tokenizer");
     if (getenv("TOOL_VERBOSE")) fprintf(stderr, "blob %zu bytes, built in %.3f s\n", blob.n, now_seconds() - from);
     const char *mode = argv[2];
-    if (!strcmp(mode, "each")) return each(&w, atoi(argv[3]));
+    if (!strcmp(mode, "each")) return each(&w, atoi(argv[3]), false);
+    if (!strcmp(mode, "back")) return each(&w, 0, true);
     if (!strcmp(mode, "eog")) {
         for (int i = 0; i < tok_n_vocab(&w.t); i++)
             if (tok_is_eog(&w.t, i)) printf("%d ", i);

@@ -38,8 +38,8 @@ broken "a row's scale off by 1 %" "$tales" \
 broken "a norm's row off by 1 %" "$tales" '/^static void block_norm\(/,/^}/s/(float scale = )1\.0f/\1 (r == 5 ? 1.01f : 1.0f)/' 'kernel block_norm differs .*row 5 '
 broken "rope pairs swapped" "$work/qwen3.gguf" '/^static inline void rope_halves/,/^}/s/c = cos_sin\[2 \* i\], s = cos_sin\[2 \* i \+ 1\]/c = cos_sin[2 * (i == 3 ? 4 : i)], s = cos_sin[2 * (i == 3 ? 4 : i) + 1]/' \
     'kernel block_[a-z0-9_]* differs from the interpreter: (rope|put)'
-broken "window one too long" "$work/gemma3.gguf" 's/p >= 90\) t_from = p - 90 \+ 1/p >= 90) t_from = p - 90/' 'kernel block[_a-z0-9]*attention differs from the interpreter: attention'
-broken "window one too short" "$work/gemma3.gguf" 's/p >= 90\) t_from = p - 90 \+ 1/p >= 89) t_from = p - 90 + 2/' 'kernel block[_a-z0-9]*attention differs from the interpreter: attention'
+broken "window one too long" "$work/gemma3.gguf" 's/(p >= 90\) [*a-z_]+ = p - 90) \+ 1/\1/' 'kernel block[_a-z0-9]*attention differs from the interpreter: attention'
+broken "window one too short" "$work/gemma3.gguf" 's/p >= 90\) ([*a-z_]+ = p - 90) \+ 1/p >= 89) \1 + 2/' 'kernel block[_a-z0-9]*attention differs from the interpreter: attention'
 broken "angles off by one position" "$work/qwen2.gguf" 's/float turn = \(float\) pos/float turn = (float) (pos + 1)/' 'kernel embed[_a-z0-9]* differs from the interpreter: angles'
 broken "a bias left out" "$work/qwen2.gguf" '/^static void block_store_kv\(/,/^}/s/ \+ attn_v_bias\[i\]//' 'kernel block_store_kv differs from the interpreter: put'
 exit $status
