@@ -89,8 +89,12 @@ static bool shape_fits(Build *b, Scope *s, const Group *group, int n, const Gguf
         } else if (at < n_file && file[at] == size) at++;
         else
             for (int j = 0; j < l.n; j++) {
-                if (l.axis[j].size == 1) continue;
-                if (at == n_file || file[at++] != l.axis[j].size) return false;
+                int64_t have = 1; // the parts of a record may be an axis of their own
+                for (bool more = l.axis[j].size > 1; more; more = l.axis[j].n_part && have < l.axis[j].size) {
+                    if (at == n_file || file[at] > l.axis[j].size) return false;
+                    have *= file[at++];
+                }
+                if (have != l.axis[j].size) return false;
             }
     }
     return at == n_file;

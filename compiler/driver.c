@@ -181,7 +181,7 @@ static void build_at(Compilation *c, const char *path, const CompileOptions *opt
     Str program = file_map(str_z(a, str_fmt(a, "%s/program", dir)));
     int lines = 0;
     for (size_t i = 0; i < c->source.n; i++) lines += c->source.p[i] == '\n';
-    note("compiled %d lines and the runtime with %s -march=%s: %.0f KB, %.1f s", lines, c->tools.cc, c->tools.march, (double) program.n / 1e3, now_seconds() - t0);
+    note("compiled %d lines with %s -march=%s: %.0f KB, %.1f s", lines, c->tools.cc, c->tools.march, (double) program.n / 1e3, now_seconds() - t0);
     FileOut *f = file_create(path), *beside = opt->weights ? file_create(opt->weights) : NULL;
     file_write(f, program.p, program.n);
     write_data(c, beside ? beside : f);

@@ -163,7 +163,8 @@ static void print_node(Out *o, const Graph *g, const Stage *s, int i) {
         double real = w.num ? 0 : n->real[w.index];
         int64_t num = w.num ? n->num[w.index] : 0;
         Table t;
-        if (op_info[n->op].class == CLASS_MAP && real == 0 && !signbit(real)) continue; // most maps use neither p nor q
+        OpClass class = op_info[n->op].class; // most maps use neither p nor q, most heavy ones little of what they could
+        if ((class == CLASS_MAP || class == CLASS_HEAVY) && real == 0 && num == 0 && !signbit(real)) continue;
         out(o, " %.*s=", FMT(w.name));
         if (!w.num) print_real(o, real);
         else if (attr_table(g, w.name, &t)) print_ref(o, t, num);

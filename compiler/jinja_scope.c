@@ -407,8 +407,12 @@ static void expression(void *state, Node *n) {
         constant = !constant;
         if (constant) p->folded = n;
     }
-    // What Jinja2 computes as a whole comes out of it; a slice that is undefined by itself is computed again, and fails.
-    if (n->kind == J_GETITEM && n->b->kind == J_SLICE && p->folded) {
+    // What Jinja2 computes as a whole comes out of it; a slice that is undefined by itself, or of which something is asked
+    // that an undefined value has not, is computed again, and fails.
+    bool asks = n->kind == J_GETATTR || n->kind == J_GETITEM || n->kind == J_BINARY || n->kind == J_UNARY;
+    if (asks && n->a->kind == J_GETITEM) n->a->op = 1;
+    if (asks && n->b && n->b->kind == J_GETITEM) n->b->op = 1;
+    if (n->kind == J_GETITEM && n->b->kind == J_SLICE && p->folded && !n->op) {
         bool shown = false;
         for (int i = 0; p->output && i < p->output->list.n; i++) shown |= p->output->list.v[i] == n;
         n->folded = p->folded != n || shown;

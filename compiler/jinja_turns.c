@@ -33,23 +33,22 @@ static Str stripped(Str s) {
     return s;
 }
 
+// Between turns: the first `<...>` of what stands there, which ends the turn before; else all of it.
+static Str first_mark(Str s) {
+    const char *close = s.n && s.p[0] == '<' ? memchr(s.p, '>', s.n) : NULL;
+    return close ? (Str){s.p, (size_t) (close - s.p) + 1} : s;
+}
+
 int jinja_turn_ends(Arena *a, const Jinja *t, const char *bos, const char *eos, Str ends[4]) {
     Str last = S(""), middle = S("");
     bool has_last = render(a, t, bos, eos, conversations[0], &last), has_middle = render(a, t, bos, eos, conversations[1], &middle);
     int n = 0;
-    if (has_last && stripped(last).n) ends[n++] = stripped(last);
+    last = stripped(last);
+    if (has_last && last.n) ends[n++] = last;
     if (!has_middle) return n;
-    // Between turns: what the end of the last turn has too, else all up to the next turn's content.
-    size_t same = 0;
-    while (has_last && same < last.n && same < middle.n && last.p[same] == middle.p[same]) same++;
-    Str shared = stripped((Str){middle.p, same});
-    if (shared.n && n && str_eq(shared, ends[0])) return n;
-    if (shared.n) {
-        ends[0] = shared;
-        return 1;
-    }
     const char *next_content = memmem(middle.p, middle.n, "More", 4);
     Str between = stripped((Str){middle.p, next_content ? (size_t) (next_content - middle.p) : middle.n});
-    if (between.n) ends[n++] = between;
+    bool begins_alike = n && between.n >= last.n && !memcmp(between.p, last.p, last.n);
+    if (between.n && !begins_alike) ends[n++] = first_mark(between);
     return n;
 }

@@ -62,6 +62,12 @@ Value key_absolute(Build *b, Str key, Loc loc) {
     return read_key(b, key, key, loc, true);
 }
 
+static bool user_ignores(const Build *b, Str key) { // --ignore-key: keys_check() notes it
+    for (const char *const *p = b->opt->ignore_key; p && *p; p++)
+        if (str_is(key, *p)) return true;
+    return false;
+}
+
 // expect KEY == value: absent, or exactly this.
 void key_expect(Build *b, Scope *s, const Stmt *st) {
     Str name = st->name[0];
@@ -72,7 +78,7 @@ void key_expect(Build *b, Scope *s, const Stmt *st) {
     if (b->synth) synth_expect(b, key, want);
     int i = key_find(b, key);
     bool read = i >= 0 && s == b->library && b->key_used[i]; // a library's line is about what no other line reads
-    if (i < 0 || read) return;
+    if (i < 0 || read || user_ignores(b, key)) return;
     b->key_used[i] = 1;
     Value have = scalar(b, s, gguf_value(key, &b->gguf->key[i].v, loc));
     bool equal = have.kind == want.kind && (have.kind == V_TEXT ? str_eq(have.text, want.text) : have.num == want.num);

@@ -47,7 +47,8 @@ Printer printer_new(const Plan *p, const Kernel *k) {
     // What the templates and the printed loops call things themselves.
     static const char *const rows[] = {"m", "r", "i", "h", "j", "k"};
     static const char *const heavy[] = {"m", "r", "n", "w", "x", "i", "j", "s", "o", "p", "v", "v0", "v1", "v2", "v3", "rows", "piece", "xs", "four", "outs", "from",
-                                        "p0", "p1", "r0", "r1", "row_bytes", "panel_bytes", "x_bytes", "panel_count", "groups"};
+                                        "p0", "p1", "r0", "r1", "row_bytes", "panel_bytes", "x_bytes", "panel_count", "groups", "t", "e", "at", "met", "list", "which", "part",
+                                        "parts", "product", "ids", "together"};
     for (int i = 0; i < COUNT(rows) && k->kind == K_ROWS; i++) name_fresh(&q.names, str(rows[i]));
     for (int i = 0; i < COUNT(heavy) && k->kind != K_ROWS; i++) name_fresh(&q.names, str(heavy[i]));
     q.name = NEWN(a, Str, s->n_node + 1);

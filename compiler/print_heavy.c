@@ -1,14 +1,10 @@
 // Prints heavy kernels: an instance of a template, with the epilogue that fusion gave it in the slot `store`.
 // In: a matmul or attention kernel of the plan. Out: the function's text and arguments.
-#include "emit.h"
-#include "template.h"
+#include "print_heavy.h"
 
 #include <string.h>
 
-static Binding param(const char *name, Str value) { return (Binding){.kind = BIND_PARAM, .name = name, .value = value}; }
-static Binding param_int(Arena *a, const char *name, int64_t v) { return param(name, str_fmt(a, "%lld", (long long) v)); }
-
-static Str find_template(const Plan *p, const char *name) {
+Str find_template(const Plan *p, const char *name) {
     Str text = template_find(p->target->folders, name);
     if (!text.n) fail("internal: no template %s for target %s", name, p->target->name);
     return text;
@@ -124,18 +120,15 @@ KernelText print_matmul(const Plan *p, const Kernel *k) {
 
 // ---- products of a stack ----
 
-static void fixed_arg(Printer *q, ArgKind kind, int index) {
+void fixed_arg(Printer *q, ArgKind kind, int index) {
     *PUSH(q->names.arena, q->text.fixed, q->text.n_fixed, q->text.cap_fixed) = (Arg){.kind = kind, .index = index};
 }
 
-static void fixed_text(Printer *q, const char *text) {
+void fixed_text(Printer *q, const char *text) {
     *PUSH(q->names.arena, q->text.fixed, q->text.n_fixed, q->text.cap_fixed) = (Arg){.kind = ARG_TEXT, .name = str(text)};
 }
 
-// The buffer of a heavy kernel's operand, which the pass copy_pieces has made whole.
-static void fixed_operand(Printer *q, const Node *n, int k) { fixed_arg(q, ARG_BUFFER, q->place[n->in[k]].buffer); }
-
-static const char *row_count(const Kernel *k) { return k->rate == RATE_OUT ? "m->outs" : "m->rows"; }
+void fixed_operand(Printer *q, const Node *n, int k) { fixed_arg(q, ARG_BUFFER, q->place[n->in[k]].buffer); }
 
 KernelText print_experts(const Plan *p, const Kernel *k) {
     Arena *a = p->graph->arena;

@@ -35,8 +35,9 @@ static const struct {
     {"attention.layer_norm_rms_epsilon", 0.01, true, true}, {"attention.layer_norm_epsilon", 0.01, true, true},
     {"attention.sliding_window", 24, false, false}, {"attention.scale", 0, true, false},
     {"rope.freq_base", 50000, true, true}, {"rope.freq_base_swa", 10000, true, true},
-    {"rope.dimension_count", 24, false, false}, {"rope.scaling.factor", 0, true, false},
+    {"rope.dimension_count", 8, false, false}, {"rope.scaling.factor", 0, true, false},
     {"rope.scaling.attn_factor", 0, true, false}, {"final_logit_softcapping", 5, true, false},
+    {"expert_gating_func", 2, false, false}, {"attention.sliding_window_pattern", 2, false, false},
 };
 // clang-format on
 
@@ -130,7 +131,8 @@ int synth_key(Build *b, Str key, bool optional) {
     }
     if (in_flag) return add_key(b, key, (GgufValue){.kind = GGUF_BOOL});
     if (in_real) return add_key(b, key, number(1, true));
-    return add_key(b, key, number(str_ends(key, "_count") ? 2 : 16, false));
+    bool few = str_ends(key, "_count") || str_ends(key, "_cycles") || str_ends(key, "_per_stack");
+    return add_key(b, key, number(few ? 2 : 16, false));
 }
 
 // Real files carry what a description expects, and other engines may need it.

@@ -45,9 +45,15 @@ static TemplateSource choose(Arena *a, const char *path, const TemplateSource *l
     fail("%s: there is no template '%s'; there are: %s", path, name ? name : "default", str_show(a, names));
 }
 
+static int by_name(const void *a, const void *b) {
+    const String *x = *(const String *const *) a, *y = *(const String *const *) b;
+    return str_cmp((Str){x->p, x->n}, (Str){y->p, y->n});
+}
+
 static void look(Arena *a, const Jinja *t, const char *bos, const char *eos) {
     Str ends[4];
     printf("compiles: yes\nreads:");
+    qsort(t->reads, (size_t) t->n_reads, sizeof *t->reads, by_name);
     for (int i = 0; i < t->n_reads; i++) printf("%s %s", i ? "," : "", t->reads[i]->p);
     printf("\n");
     int n = jinja_turn_ends(a, t, bos ? bos : "<s>", eos ? eos : "</s>", ends);

@@ -75,8 +75,10 @@ static void read_map(TokBuild *b) {
     const GgufKey *k = gguf_key(b->gguf, S(MAP_KEY));
     b->head.grow = 3; // a byte that is no UTF-8 becomes U+FFFD
     if (!k) return;
-    if (k->v.kind != GGUF_ARR || (k->v.elem != GGUF_U8 && k->v.elem != GGUF_I8))
-        fail(MAP_KEY " is %s, expected an array of bytes", gguf_kind_name(k->v.kind));
+    bool array = k->v.kind == GGUF_ARR;
+    if (!array || (k->v.elem != GGUF_U8 && k->v.elem != GGUF_I8))
+        fail(MAP_KEY " is %s%s, expected an array of bytes", array ? "an array of " : "",
+            gguf_kind_name(array ? k->v.elem : k->v.kind));
     if (!k->v.n) return;
     Map m = {.entry = k->v.data + 4};
     if (k->v.n < 8 || k->v.n > MAP_MOST)

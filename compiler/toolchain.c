@@ -127,20 +127,54 @@ static Command begin_model(Arena *a, const Toolchain *t, const Target *target, c
     return c;
 }
 
-void compile_program(Arena *a, const Toolchain *t, const Target *target, const char *dir) {
-    Command model = begin_model(a, t, target, dir), half[2];
-    add(&model, "-c"), add(&model, in(a, dir, "model.c")), add(&model, "-o"), add(&model, in(a, dir, "model.o"));
-    pid_t first = start(&model, in(a, dir, "model.log")), pid[2];
-    for (int i = 0; i < 2; i++) { // the runtime, linked into one object by halves
-        half[i] = begin(a, t, dir, runtime_flags);
-        add(&half[i], "-r"), add(&half[i], "-nostdlib"), add(&half[i], "-o"), add(&half[i], in(a, dir, i ? "runtime1.o" : "runtime0.o"));
-        add_runtime(a, &half[i], dir, i, 2);
-        pid[i] = start(&half[i], in(a, dir, i ? "runtime1.log" : "runtime0.log"));
+// The runtime as this compiler's kind of machine code, if it was made when ggcc was: for the machine that `cc -dumpmachine` names.
+static const Embedded *prebuilt_runtime(Arena *a, const Toolchain *t, const char *dir) {
+    Command ask = {.n = 0};
+    const char *log = in(a, dir, "machine.log");
+    add(&ask, t->cc), add(&ask, "-dumpmachine");
+    finish(start(&ask, log), &ask, log);
+    Str machine = file_read(a, log);
+    while (machine.n && machine.p[machine.n - 1] == '\n') machine.n--;
+    Str name = str_fmt(a, "prebuilt/%.*s.o", FMT(machine));
+    for (int i = 0; i < n_embedded; i++)
+        if (str_is(name, embedded[i].path)) return &embedded[i];
+    return NULL;
+}
+
+// Compiles the runtime by halves, side by side, or takes the one that ggcc carries. Objects: dir/runtime0.o (and runtime1.o).
+typedef struct {
+    pid_t pid[2];
+    Command part[2];
+    int n;
+} RuntimeBuild;
+
+static RuntimeBuild start_runtime(Arena *a, const Toolchain *t, const char *dir) {
+    RuntimeBuild r = {.n = 2};
+    const Embedded *made = prebuilt_runtime(a, t, dir);
+    if (made) {
+        FileOut *f = file_create(in(a, dir, "runtime0.o"));
+        file_write(f, made->data, made->size);
+        file_commit(f, false);
+        return (RuntimeBuild){.n = 0};
     }
+    for (int i = 0; i < 2; i++) {
+        r.part[i] = begin(a, t, dir, runtime_flags);
+        add(&r.part[i], "-r"), add(&r.part[i], "-nostdlib"), add(&r.part[i], "-o"), add(&r.part[i], in(a, dir, i ? "runtime1.o" : "runtime0.o"));
+        add_runtime(a, &r.part[i], dir, i, 2);
+        r.pid[i] = start(&r.part[i], in(a, dir, i ? "runtime1.log" : "runtime0.log"));
+    }
+    return r;
+}
+
+void compile_program(Arena *a, const Toolchain *t, const Target *target, const char *dir) {
+    Command model = begin_model(a, t, target, dir), link = {.n = 0};
+    add(&model, "-c"), add(&model, in(a, dir, "model.c")), add(&model, "-o"), add(&model, in(a, dir, "model.o"));
+    pid_t first = start(&model, in(a, dir, "model.log"));
+    RuntimeBuild r = start_runtime(a, t, dir);
     finish(first, &model, in(a, dir, "model.log"));
-    for (int i = 0; i < 2; i++) finish(pid[i], &half[i], in(a, dir, i ? "runtime1.log" : "runtime0.log"));
-    Command link = {.n = 0};
-    add(&link, t->cc), add(&link, in(a, dir, "model.o")), add(&link, in(a, dir, "runtime0.o")), add(&link, in(a, dir, "runtime1.o"));
+    for (int i = 0; i < r.n; i++) finish(r.pid[i], &r.part[i], in(a, dir, i ? "runtime1.log" : "runtime0.log"));
+    add(&link, t->cc), add(&link, in(a, dir, "model.o")), add(&link, in(a, dir, "runtime0.o"));
+    if (r.n) add(&link, in(a, dir, "runtime1.o"));
     add(&link, "-o"), add(&link, in(a, dir, "program")), add(&link, "-s"), add(&link, "-pthread"), add(&link, "-lm");
     finish(start(&link, in(a, dir, "link.log")), &link, in(a, dir, "link.log"));
 }

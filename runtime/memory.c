@@ -51,6 +51,7 @@ void memory_layout(Memory *m, const ModelInfo *info, int threads, int n_ctx, int
         m->pages[g] = pages_of(info, g, n_ctx) * seqs;
         m->pool[g] = take(m, MEM_STATE, m->pages[g] * info->group[g].page_bytes, MEMORY_PAGE);
     }
+    m->fixed = take(m, MEM_STATE, seqs * info->fixed_bytes, MEMORY_PAGE);
     for (int g = 0; g < info->n_group; g++) {
         m->table[g] = take(m, MEM_TABLES, seqs * (uint64_t) m->n_table * sizeof(uint32_t), 64);
         m->free_list[g] = take(m, MEM_TABLES, m->pages[g] * sizeof(uint32_t), 64);

@@ -32,6 +32,7 @@ typedef struct {
     uint64_t pool[MAX_GROUP];           // offset of each pool
     uint64_t table[MAX_GROUP];          // offset of each page table, [n_seq][n_table]
     uint64_t free_list[MAX_GROUP];      // offset of each free list, [pages]
+    uint64_t fixed;                     // offset of what each sequence has that does not grow, [n_seq][fixed_bytes]
     uint64_t sequences;                 // offset of the Sequence array
     uint64_t team;                      // offset of the Team, behind the threads' scratch
     uint64_t offset[MEM_PARTS], bytes[MEM_PARTS];

@@ -70,6 +70,7 @@ static void bind(Program *p) {
         .n_table = m->n_table,
         .logits = (float *) (void *) (base + m->offset[MEM_LOGITS]),
     };
+    model->fixed = p->state.fixed;
     for (int g = 0; g < p->info->n_group; g++) {
         model->pool[g] = p->state.pool[g].pool;
         model->table[g] = p->state.pool[g].table;

@@ -13,6 +13,8 @@ void state_init(State *s, const ModelInfo *info, const Memory *m) {
     s->ids = (int32_t *) (void *) (m->base + m->offset[MEM_IDS]);
     s->seq = (Sequence *) (void *) (m->base + m->sequences);
     memset(s->seq, 0, (size_t) m->n_seq * sizeof *s->seq);
+    s->fixed = m->base + m->fixed;
+    memset(s->fixed, 0, (size_t) m->n_seq * info->fixed_bytes);
     for (int g = 0; g < info->n_group; g++) {
         Pool *p = &s->pool[g];
         p->pool = m->base + m->pool[g];
@@ -47,6 +49,7 @@ void state_reset(State *s, int seq) {
         q->first[g] = 0;
     }
     q->n_past = q->n_ids = 0;
+    memset(s->fixed + (size_t) seq * s->info->fixed_bytes, 0, s->info->fixed_bytes);
 }
 
 // The first position that a row at `pos` sees.
@@ -57,6 +60,9 @@ static int first_seen(const State *s, int group, int pos) {
 
 int state_reserve(State *s, int seq, int n) {
     Sequence *q = &s->seq[seq];
+    if (s->info->whole && q->n_past)
+        return complain("this model reads a text as a whole, and one batch took %d tokens of it; raise --batch (%d at most)",
+            q->n_past, s->info->max_batch);
     if (n > s->info->max_batch || q->n_past + n > s->n_ctx)
         return complain("the context holds %d tokens, %d are needed; the program's --ctx or build --ctx sets it",
             s->n_ctx, q->n_past + n);
@@ -83,6 +89,7 @@ void state_advance(State *s, int seq, int n) {
 int state_truncate(State *s, int seq, int n) {
     Sequence *q = &s->seq[seq];
     if (n < 0 || n > q->n_ids) return complain("cannot go back to token %d of %d", n, q->n_ids);
+    if (n < q->n_past && (s->info->fixed_bytes || s->info->whole)) state_reset(s, seq);
     if (n < q->n_past) {
         for (int g = 0; g < s->info->n_group; g++)
             if (n > 0 && q->first[g] > first_seen(s, g, n - 1) / PAGE)

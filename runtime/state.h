@@ -16,6 +16,7 @@ typedef struct {
     const ModelInfo *info;
     int n_ctx, n_seq, n_table;
     Pool pool[MAX_GROUP];
+    uint8_t *fixed; // [n_seq][info->fixed_bytes]: what does not grow with the text
     int32_t *ids; // [n_seq][n_ctx + 1]: the text so far, which may be longer than what was evaluated
     Sequence *seq;
 } State;
@@ -31,7 +32,8 @@ int state_reserve(State *s, int seq, int n);
 // After it: these positions are part of the past.
 void state_advance(State *s, int seq, int n);
 // Back to the first n tokens. Fails when a window has given up what position n - 1 saw: that is held at all times, so
-// the last token can be evaluated again.
+// the last token can be evaluated again. State that does not grow has no way back but to the start: then all n tokens are
+// to be evaluated again.
 int state_truncate(State *s, int seq, int n);
 
 int state_save(const State *s, int seq, const char *path); // beside the target, then renamed

@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { STATE_VERSION = 1 };
+enum { STATE_VERSION = 2 };
 
-// Little-endian, no padding; ids and pages follow: ids are padded to 8 bytes, pages come by group, by position.
+// Little-endian, no padding; ids, pages and the state that does not grow follow: ids are padded to 8 bytes, pages come by group,
+// by position.
 typedef struct {
     char magic[8];
     uint32_t version, page;
@@ -24,7 +25,7 @@ typedef struct {
     uint64_t checksum; // of the whole file, with 0 in this place
     int32_t n_past, n_ids, n_group, zero;
     int32_t first[MAX_GROUP], held[MAX_GROUP];
-    uint64_t page_bytes[MAX_GROUP];
+    uint64_t page_bytes[MAX_GROUP], fixed_bytes;
 } Header;
 
 static const char magic[8] = {'g', 'g', 'c', 'c', 's', 't', 'a', 't'};
@@ -55,7 +56,8 @@ static Header describe(const State *s, int seq) {
     strncpy(h.kv_type, s->info->kv_type, sizeof h.kv_type - 1);
     h.model = s->info->hash;
     h.n_past = q->n_past, h.n_ids = q->n_ids, h.n_group = s->info->n_group;
-    h.bytes = sizeof h + ids_bytes(q->n_ids);
+    h.fixed_bytes = s->info->fixed_bytes;
+    h.bytes = sizeof h + ids_bytes(q->n_ids) + h.fixed_bytes;
     for (int g = 0; g < s->info->n_group; g++) {
         int window = s->info->group[g].window, end = (q->n_past + PAGE - 1) / PAGE;
         int first = window && q->n_past > window ? (q->n_past - window) / PAGE : 0;
@@ -83,11 +85,14 @@ int state_save(const State *s, int seq, const char *path) {
     for (int g = 0; g < h.n_group; g++)
         for (int i = h.first[g]; i < h.first[g] + h.held[g]; i++)
             h.checksum = sum_bytes(h.checksum, page_at(s, g, seq, i), h.page_bytes[g]);
+    const uint8_t *fixed = s->fixed + (size_t) seq * h.fixed_bytes;
+    h.checksum = sum_bytes(h.checksum, fixed, h.fixed_bytes);
     if (outfile_open(&f, path, h.bytes)) return -1;
     int bad = outfile_write(&f, &h, sizeof h) || outfile_write(&f, ids, even) || outfile_write(&f, last, odd);
     for (int g = 0; g < h.n_group && !bad; g++)
         for (int i = h.first[g]; i < h.first[g] + h.held[g] && !bad; i++)
             bad = outfile_write(&f, page_at(s, g, seq, i), h.page_bytes[g]);
+    if (h.fixed_bytes && !bad) bad = outfile_write(&f, fixed, h.fixed_bytes);
     if (bad) {
         outfile_abandon(&f);
         return -1;
@@ -151,6 +156,7 @@ static int restore(State *s, int seq, const uint8_t *file, const Header *h) {
             memcpy(p->pool + page * h->page_bytes[g], from, h->page_bytes[g]);
         }
     }
+    memcpy(s->fixed + (size_t) seq * h->fixed_bytes, from, h->fixed_bytes);
     memcpy(state_ids(s, seq), file + sizeof *h, (size_t) h->n_ids * sizeof(int32_t));
     q->n_past = h->n_past, q->n_ids = h->n_ids;
     return 0;

@@ -344,18 +344,12 @@ bool equal(Render *r, Value a, Value b) {
     return same;
 }
 
-// Identity or equality, as containers compare their items.
-static bool same_value(Render *r, Value a, Value b) {
-    return equal(r, a, b);
-}
-
 static int order_text(const String *a, const String *b) {
     int c = memcmp(a->p, b->p, a->n < b->n ? a->n : b->n);
     return c ? (c < 0 ? -1 : 1) : a->n < b->n ? -1 : a->n > b->n;
 }
 
-static bool ordered(Render *r, Comparison op, int order) {
-    (void) r;
+static bool ordered(Comparison op, int order) {
     if (order == 2) return false;
     return op == CMP_LT ? order < 0 : op == CMP_LE ? order <= 0 : op == CMP_GT ? order > 0 : order >= 0;
 }
@@ -373,10 +367,10 @@ static bool subset(Render *r, Value a, Value b, bool proper) {
 
 static bool compare_order(Render *r, Comparison op, Value a, Value b) {
     static const char *sign[] = {[CMP_LT] = "<", [CMP_LE] = "<=", [CMP_GT] = ">", [CMP_GE] = ">="};
-    if (is_number(a) && is_number(b)) return ordered(r, op, compare_numbers(a, b));
+    if (is_number(a) && is_number(b)) return ordered(op, compare_numbers(a, b));
     if (is_undefined(a)) raise_undefined(r, a);
     if (is_undefined(b)) raise_undefined(r, b);
-    if (a.kind == V_STR && b.kind == V_STR) return ordered(r, op, order_text(a.s, b.s));
+    if (a.kind == V_STR && b.kind == V_STR) return ordered(op, order_text(a.s, b.s));
     if (a.kind == b.kind && (a.kind == V_LIST || a.kind == V_TUPLE)) {
         size_t n = a.list->n < b.list->n ? a.list->n : b.list->n;
         for (size_t i = 0; i < n; i++) {
@@ -386,7 +380,7 @@ static bool compare_order(Render *r, Comparison op, Value a, Value b) {
             r->nesting--;
             return is;
         }
-        return ordered(r, op, a.list->n < b.list->n ? -1 : a.list->n > b.list->n);
+        return ordered(op, a.list->n < b.list->n ? -1 : a.list->n > b.list->n);
     }
     if (a.kind == V_VIEW && b.kind == V_VIEW && a.view->kind != VIEW_VALUES && b.view->kind != VIEW_VALUES) {
         return op == CMP_LT || op == CMP_LE ? subset(r, a, b, op == CMP_LT) : subset(r, b, a, op == CMP_GT);
@@ -416,7 +410,6 @@ static bool range_contains(Value v, const Range *range) {
 bool contains(Render *r, Value v, Value in) {
     if (in.kind == V_STR) {
         if (v.kind != V_STR) {
-            if (is_undefined(v) && false) raise_undefined(r, v);
             raise_error(r, "TypeError", "'in <string>' requires string as left operand, not %s", type_name(v));
         }
         return v.s->n == 0 || (v.s->n <= in.s->n && str_find(in, v, 0, (int64_t) in.s->chars, false) >= 0);
@@ -427,7 +420,7 @@ bool contains(Render *r, Value v, Value in) {
     if (!iterable(in)) raise_error(r, "TypeError", "argument of type '%s' is not iterable", type_name(in));
     Iter *it = iterate(r, in);
     for (Value x; next(r, it, &x);) {
-        if (same_value(r, x, v)) return true;
+        if (equal(r, x, v)) return true;
     }
     return false;
 }

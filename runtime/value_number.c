@@ -321,7 +321,9 @@ static bool repeats(Value v) {
 }
 
 Value mul(Render *r, Value a, Value b) {
+    if (is_markup(a) && !is_int(b)) index_of(r, b); // Markup has a method of its own: TypeError
     if (is_undefined(a)) raise_undefined(r, a);
+    if (is_markup(b) && !is_int(a)) index_of(r, a);
     if (is_undefined(b)) raise_undefined(r, b);
     if (is_int(a) && repeats(b)) {
         Value swap = a;
@@ -422,7 +424,7 @@ Value floordiv(Render *r, Value a, Value b) {
 
 Value mod(Render *r, Value a, Value b) {
     if (a.kind == V_STR) {
-        if (is_undefined(b)) raise_undefined(r, b);
+        if (is_undefined(b) && !a.markup) raise_undefined(r, b); // a Markup wraps it first
         return str_percent(r, a, b);
     }
     return divmod(r, "%", a, b, true);

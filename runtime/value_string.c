@@ -228,7 +228,10 @@ static Value change_case(Render *r, Value s, CaseHow how) {
             break;
         case CASE_SWAP:
             if (uc_flags_of(c) & UC_UPPER) put_lower(r, &out, s, p, c);
-            else put_case(r, &out, c, uc_flags_of(c) & UC_LOWER ? TO_UPPER : TO_UPPER + (c >= 0x80 && 0));
+            else {
+                if (uc_flags_of(c) & UC_LOWER) put_case(r, &out, c, TO_UPPER);
+                else buffer_add(r, &out, p, n);
+            }
             break;
         }
         p += n;
@@ -586,7 +589,7 @@ static Value is_method(int id, Value s) {
 }
 
 static Value replace_method(Render *r, Value s, const Value *a) {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (s.markup ? 1 : 2); i++) { // a Markup escapes whatever the second is
         if (!is_str(a[i])) raise_error(r, "TypeError", "replace() argument %d must be str, not %s", i + 1, type_name(a[i]));
     }
     return str_replace(r, s, a[0], s.markup ? escape(r, a[1]) : a[1], is_missing(a[2]) ? -1 : index_of(r, a[2]));

@@ -161,7 +161,6 @@ static Value grouped(Render *r, Value digits, char group, int every, int64_t wid
     Buffer b = {0};
     size_t rest = digits.s->n - whole, zeros = 0;
     while ((int64_t) (zeros + whole + (zeros + whole - 1) / (size_t) every + rest) < width) zeros++;
-    if (zeros && (zeros + whole) % (size_t) every == 1 && (int64_t) (zeros + whole + (zeros + whole - 1) / (size_t) every + rest) > width && 0) zeros--;
     for (size_t i = 0; i < zeros + whole; i++) {
         if (i && (zeros + whole - i) % (size_t) every == 0) buffer_add(r, &b, &group, 1);
         buffer_add(r, &b, i < zeros ? "0" : digits.s->p + i - zeros, 1);
@@ -239,13 +238,11 @@ static Value digits_of_real(Render *r, double x, char type, int64_t precision, b
     }
     char form[8];
     snprintf(form, sizeof form, "%%%s.*%c", alternate ? "#" : "", type == 'n' ? 'g' : type);
-    static char wide[1024];
     if (type == 'f' || type == 'F') {
         char *big = render_take_text(r, 700);
         int n = snprintf(big, 700, form, digits, x);
         return text(r, big, (size_t) n);
     }
-    (void) wide;
     snprintf(line, sizeof line, form, digits == 0 && (type == 'g' || type == 'G' || type == 'n') ? 1 : digits, x);
     return text_z(r, line);
 }
@@ -310,8 +307,6 @@ Value format_field(Render *r, Value v, Value spec_text) {
     Buffer b = {0};
     if (v.kind == V_STR) {
         format_text(r, &b, v, &spec);
-    } else if (v.kind == V_BOOL && !spec.type && false) {
-        format_text(r, &b, to_str(r, v), &spec);
     } else if (v.kind == V_REAL || (spec.type && strchr("eEfFgG%", spec.type))) {
         if (spec.type && !strchr("eEfFgGn%", spec.type)) bad_code(r, &spec, v);
         double x = to_real(r, v);
@@ -439,7 +434,7 @@ Value str_percent(Render *r, Value format, Value args) {
     PercentArgs a = {args, 0, format.markup};
     Buffer b = {0};
     const char *p = format.s->p, *end = p + format.s->n;
-    bool keyed = args.kind == V_DICT || args.kind == V_LIST;
+    bool keyed = args.kind == V_DICT || args.kind == V_LIST || is_undefined(args);
     while (p < end) {
         const char *at = memchr(p, '%', (size_t) (end - p));
         buffer_add(r, &b, p, (size_t) ((at ? at : end) - p));

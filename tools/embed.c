@@ -1,4 +1,4 @@
-// Runs during the build: embed LIST OUT. In: a list of files, one a line. Out: one C file that holds their bytes, for
+// Runs during the build: embed LIST OUT. In: a list of files, one a line, or NAME=FILE. Out: one C file that holds their bytes, for
 // compiler/embed.h. String literals, because compilers read them far faster than lists of numbers.
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,13 +37,15 @@ int main(int argc, char **argv) {
     if (!out) die("cannot be written", argv[2]);
     fprintf(out, "// Written by tools/embed.c during the build.\n#include \"embed.h\"\n\n");
 
-    static char path[4096][256];
+    static char path[4096][512];
     static long size[4096];
     int n = 0;
     while (n < 4096 && fgets(path[n], sizeof path[n], list)) {
         path[n][strcspn(path[n], "\n")] = 0;
         if (!path[n][0]) continue;
-        size[n] = embed(path[n], n, out);
+        char *equals = strchr(path[n], '=');
+        size[n] = embed(equals ? equals + 1 : path[n], n, out);
+        if (equals) *equals = 0;
         n++;
     }
     fprintf(out, "\nconst Embedded embedded[] = {\n");

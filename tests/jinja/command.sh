@@ -20,7 +20,7 @@ got=$("$ggcc" template "$work/t.jinja" --case "$work/case.json" 2>&1 > "$work/ou
 [ "$status $got" = "1 error: no way!" ] || fail "raise_exception: $status $got"
 [ ! -s "$work/out" ] || fail "a failed rendering wrote something"
 got=$("$ggcc" template "$work/t.jinja")
-case $got in *"reads: bos_token, messages, eos_token, strict"*) ;; *) fail "look: $got" ;; esac
+case $got in *"reads: bos_token, eos_token, messages, strict"*) ;; *) fail "look: $got" ;; esac
 case $got in *"turn ends with:"*"</s>"*) ;; *) fail "turn end: $got" ;; esac
 status=0
 "$ggcc" template "$work/t.jinja" --case "$work/case.json" --now tomorrow 2> /dev/null || status=$?

@@ -29,7 +29,8 @@ int main(int argc, char **argv) {
     if (r.n) out(&o, "\n");
     for (int i = 0; i < r.n; i++) {
         const ReportLine *l = &r.line[i];
-        out(&o, "# %s %.*s: %.*s%s%.*s\n", l->reason.n ? "refused" : "done", FMT(l->stage), FMT(l->what), l->reason.n ? ": " : "", FMT(l->reason));
+        out(&o, "# %s %.*s: %.*s%s%.*s\n", l->reason.n ? "refused" : "done", FMT(l->stage), FMT(l->what),
+            l->reason.n ? ": " : "", FMT(l->reason));
     }
     fwrite(o.p, 1, o.n, stdout);
     return fflush(stdout) != 0;

@@ -17,7 +17,9 @@ static int errors;
 
 #define WRONG(...) (errors++, printf(__VA_ARGS__), (void) puts(""))
 
-static bool keeps_nothing(OpClass c) { return c == CLASS_VIEW || c == CLASS_SOURCE; }
+static bool keeps_nothing(OpClass c) {
+    return c == CLASS_VIEW || c == CLASS_SOURCE;
+}
 
 // The nodes that `node` reads, views looked through.
 static int root_of(const Stage *s, int node) {
@@ -42,11 +44,15 @@ static int lives_of(const Plan *p, int stage, Life *life) {
         if (b->stage < 0) continue;
         int64_t values = 1;
         for (int k = 0; k < s->node[i].shape.n; k++) values *= s->node[i].shape.d[k];
-        uint64_t row = s->node[i].type == Q8 ? (uint64_t) (values + values / 32 * 8 + values / 16 * 2) : (uint64_t) values * 4;
+        uint64_t row =
+            s->node[i].type == Q8 ? (uint64_t) (values + values / 32 * 8 + values / 16 * 2) : (uint64_t) values * 4;
         uint64_t rows = (uint64_t) (s->node[i].rate == RATE_OUT ? p->max_out : p->max_batch);
-        if (row > b->row_bytes) WRONG("%.*s: a row of %llu bytes where %llu are planned", FMT(b->name), (unsigned long long) row, (unsigned long long) b->row_bytes);
+        if (row > b->row_bytes)
+            WRONG("%.*s: a row of %llu bytes where %llu are planned", FMT(b->name), (unsigned long long) row,
+                (unsigned long long) b->row_bytes);
         if (b->offset % 64) WRONG("%.*s: not aligned", FMT(b->name));
-        if (rows * b->row_bytes > b->bytes || b->offset + b->bytes > p->scratch_bytes) WRONG("%.*s: reaches beyond its place", FMT(b->name));
+        if (rows * b->row_bytes > b->bytes || b->offset + b->bytes > p->scratch_bytes)
+            WRONG("%.*s: reaches beyond its place", FMT(b->name));
         Life l = {stage, i, step_of(p, stage, s->node[i].kernel), -1, b->offset, b->offset + rows * b->row_bytes};
         l.dies = l.born;
         for (int j = i + 1; j < s->n_node; j++) {
@@ -83,9 +89,11 @@ static void check_values(const Plan *p, int *n_lives) {
             for (int j = 0; j < i; j++) {
                 const Life *a = &life[i], *b = &life[j];
                 bool same = p->place[stage][a->node].buffer == p->place[stage][b->node].buffer;
-                if (same) WRONG("%.*s: two values of stage %.*s share a buffer", FMT(s->node[a->node].name), FMT(s->name));
+                if (same)
+                    WRONG("%.*s: two values of stage %.*s share a buffer", FMT(s->node[a->node].name), FMT(s->name));
                 if (a->born <= b->dies && b->born <= a->dies && a->from < b->to && b->from < a->to)
-                    WRONG("stage %.*s: nodes %d (steps %d to %d) and %d (steps %d to %d) overlap", FMT(s->name), a->node, a->born, a->dies, b->node, b->born, b->dies);
+                    WRONG("stage %.*s: nodes %d (steps %d to %d) and %d (steps %d to %d) overlap", FMT(s->name),
+                        a->node, a->born, a->dies, b->node, b->born, b->dies);
             }
         *n_lives += n;
         free(life);
@@ -113,7 +121,8 @@ static int check_weights(const Plan *p) {
             if (w->stage != run->stage) continue;
             for (int l = run->first; l < run->first + run->count; l++) {
                 if (w->offset[l] % 64) WRONG("weight %d of layer %d is not aligned", i, l);
-                if (w->offset[l] > p->weight_bytes || w->bytes > p->weight_bytes - w->offset[l]) WRONG("weight %d of layer %d lies beyond the end", i, l);
+                if (w->offset[l] > p->weight_bytes || w->bytes > p->weight_bytes - w->offset[l])
+                    WRONG("weight %d of layer %d lies beyond the end", i, l);
                 r[n++] = (Range){w->offset[l], w->offset[l] + w->bytes, i, l};
             }
         }
@@ -122,11 +131,15 @@ static int check_weights(const Plan *p) {
     for (int i = 1; i < n; i++) {
         const PackedWeight *a = &p->weight[r[i - 1].packed], *b = &p->weight[r[i].packed];
         if (r[i].from >= r[i - 1].to) continue;
-        const Weight *x = &p->graph->stage[a->stage].weight[a->weight], *y = &p->graph->stage[b->stage].weight[b->weight];
-        bool tied = r[i].from == r[i - 1].from && r[i].to == r[i - 1].to && a->layout == b->layout && x->n_part == y->n_part;
+        const Weight *x = &p->graph->stage[a->stage].weight[a->weight],
+                     *y = &p->graph->stage[b->stage].weight[b->weight];
+        bool tied =
+            r[i].from == r[i - 1].from && r[i].to == r[i - 1].to && a->layout == b->layout && x->n_part == y->n_part;
         for (int k = 0; tied && k < x->n_part; k++)
             tied = x->tensor[r[i - 1].layer * x->n_part + k] == y->tensor[r[i].layer * y->n_part + k];
-        if (!tied) WRONG("weights %.*s of layer %d and %.*s of layer %d overlap", FMT(x->name), r[i - 1].layer, FMT(y->name), r[i].layer);
+        if (!tied)
+            WRONG("weights %.*s of layer %d and %.*s of layer %d overlap", FMT(x->name), r[i - 1].layer, FMT(y->name),
+                r[i].layer);
     }
     free(r);
     return n;
@@ -151,7 +164,8 @@ static int check_states(const Plan *p) {
         }
         qsort(r + first, (size_t) (n - first), sizeof *r, by_place);
         for (int i = first; i < n; i++) {
-            if (i > first && r[i].from < r[i - 1].to) WRONG("states of layers %d and %d overlap", r[i - 1].layer, r[i].layer);
+            if (i > first && r[i].from < r[i - 1].to)
+                WRONG("states of layers %d and %d overlap", r[i - 1].layer, r[i].layer);
             if (r[i].to > p->group[g].page_bytes) WRONG("a state of layer %d lies beyond its page", r[i].layer);
         }
     }
@@ -173,7 +187,8 @@ int main(int argc, char **argv) {
         int values = 0, weights = check_weights(p), states = check_states(p);
         check_values(p, &values);
         if (!values || !weights) WRONG("nothing was checked");
-        printf("%s%s: %d values, %d weights, %d keys and values\n", opt.march, opt.plan.no_fuse ? ", not fused" : "", values, weights, states);
+        printf("%s%s: %d values, %d weights, %d keys and values\n", opt.march, opt.plan.no_fuse ? ", not fused" : "",
+            values, weights, states);
         arena_free(a);
     }
     return errors != 0;

@@ -111,13 +111,13 @@ def sentencepiece_vocabulary(path, corpus, kind, normalization, trim, size=8000,
 # ---- tokenizers ----
 
 
-def wordpiece(path, corpus, lower, strip):
+def wordpiece(path, corpus, lower, strip, size=6000):
     ours = Tokenizer(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=100))
     ours.normalizer = normalizers.BertNormalizer(lowercase=lower, strip_accents=strip)
     ours.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     ours.train_from_iterator(
-        corpus, trainers.WordPieceTrainer(vocab_size=6000, special_tokens=special, show_progress=False))
+        corpus, trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False))
     return write_wordpiece(path, ours, special, lower, strip)
 
 
@@ -135,7 +135,7 @@ def write_wordpiece(path, tokenizer, special, lower, strip):
     return lambda texts: [e.ids for e in plain.encode_batch(texts, add_special_tokens=False)]
 
 
-def spaced_bpe(path, corpus):
+def spaced_bpe(path, corpus, size=6000):
     """Byte pairs over characters, spaces as U+2581, bytes for what has no token."""
     ours = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=False))
     ours.normalizer = normalizers.Replace(" ", "\u2581")
@@ -144,7 +144,7 @@ def spaced_bpe(path, corpus):
     special = ["<pad>", "<eos>", "<bos>", "<unk>"] + [f"<0x{i:02X}>" for i in range(256)]
     # Characters that occur once get no token.
     ours.train_from_iterator(corpus, trainers.BpeTrainer(
-        vocab_size=6000, special_tokens=special, limit_alphabet=1200, max_token_length=12, show_progress=False))
+        vocab_size=size, special_tokens=special, limit_alphabet=size // 5, max_token_length=12, show_progress=False))
     model = json.loads(ours.to_str())["model"]
     tokens = sorted(model["vocab"], key=model["vocab"].get)
     merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
@@ -189,10 +189,10 @@ def escaped(piece):
     return repr(piece)[2:-1] if isinstance(piece, bytes) else repr(piece.encode())[2:-1]
 
 
-def longest_match(path, corpus):
+def longest_match(path, corpus, size=5000):
     rnd = random.Random(7)
     pieces = [bytes([i]) for i in range(256)]
-    for p in substrings(corpus, 5000, 9, rnd):
+    for p in substrings(corpus, size, 9, rnd):
         p = p.encode()
         if p not in pieces[:256]:
             pieces.append(p)
@@ -220,13 +220,13 @@ def longest_match(path, corpus):
     return encode
 
 
-def table(path, corpus):
+def table(path, corpus, size=5000):
     rnd = random.Random(8)
     texts = ["<|plamo:unk|>", "<|plamo:bos|>", "<|plamo:eos|>", "<|plamo:pad|>"]
     types, scores = [UNKNOWN, CONTROL, CONTROL, CONTROL], [0.0] * 4
     for i in range(256):
         texts.append(f"<0x{i:02X}>"), types.append(BYTE), scores.append(0.0)
-    for p in substrings(corpus, 5000, 8, rnd):
+    for p in substrings(corpus, size, 8, rnd):
         texts.append(p), types.append(NORMAL), scores.append(-rnd.randrange(4, 60) / 4 * max(1, 6 - len(p)))
     write(path, "plamo2", texts, types, scores, bos_token_id=1, eos_token_id=2, unknown_token_id=0, padding_token_id=3)
     keys = {t: i for i, t in enumerate(texts) if types[i] == NORMAL}

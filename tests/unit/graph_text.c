@@ -43,7 +43,7 @@ static const char whole[] =
     "    .11 = rope(q.6, .10) dims=4 halves=1 : [2, 4] @.2\n"
     "    .12 = put(k.8, k.8) state=kv : handle [] @.2\n"
     "    .13 = param param=scale : const []\n"
-    "    .14 = clamp(.13) p=-0 q=0.3333333333333333 : const []\n"
+    "    .14 = clamp(.13) p=-0 q=0.3333333333333333 : [] @.2\n"
     "    weight.15 = attention(.11, .12) scale=0.1f softcap=50 state=kv : [2, 4] @.2\n"
     "    .16 = mul(weight.15, .14) : [2, 4] @.2\n"
     "    .17 = reshape(.16) : [8]\n"

@@ -54,3 +54,37 @@
  "weight a type=F32 shape=[64, 64]\nweight kb type=F32 shape=[4, 24, 16] stack=4 out=24 in=16\nweight vb type=Q8_0 shape=[4, 16, 32] stack=4 out=16 in=32\nweight all type=F32 shape=[2, 32, 64] stack=2 out=32 in=64\nweight bias type=F32 shape=[4, 24]",
  "m = matmul(x) weight=a : [4, 16]\ne = each(m) weight=kb\nb = weight weight=bias\neb = add(e, b)\nt = each(x) weight=all\ntt = reshape(t) : [64]\ns = slice(tt) axis=0 from=0 : [32]\n"
  "o = slice(eb) axis=1 from=0 : [4, 8]\nc = concat(eb, o)\nf = add(c, s)\nv = each(f) weight=vb\ny = reshape(v) : [64]", NULL},
+{"latent",
+ "weight wq type=F32 shape=[80, 64]\nweight wk type=F32 shape=[20, 64]\nstate lat k=[1, 20]\nweight wo type=F32 shape=[64, 56]",
+ "q = matmul(x) weight=wq : [4, 20]\nk = matmul(x) weight=wk : [1, 20]\nh = put(k) state=lat\no = attention(q, h) scale=0.25 v_from=2 v_width=14\nof = reshape(o) : [56]\ny = matmul(of) weight=wo", NULL},
+{"latent, many heads",
+ "weight wq type=F32 shape=[384, 64]\nweight wk type=Q8_0 shape=[32, 64]\nstate lat k=[1, 32] sees=window n=11\nweight wo type=F32 shape=[64, 192]",
+ "q = matmul(x) weight=wq : [12, 32]\nk = matmul(x) weight=wk : [1, 32]\nh = put(k) state=lat\no = attention(q, h) scale=0.25 v_from=0 v_width=16\nof = reshape(o) : [192]\ny = matmul(of) weight=wo", NULL},
+{"shift and conv",
+ "weight a type=F32 shape=[64, 64]\nweight taps type=F32 shape=[64, 4]\nweight bias type=F32 shape=[64]\nstate cv kind=tail k=[64] n=3\nstate one kind=tail k=[4, 16] n=1\nweight t1 type=F32 shape=[4, 16, 2]",
+ "m = matmul(x) weight=a\nw = shift(m) state=cv\nc = weight weight=taps\nv = conv(w, c)\nb = weight weight=bias\nvb = add(v, b)\ns = silu(vb)\nh = reshape(s) : [4, 16]\n"
+ "o = shift(h) state=one\nc1 = weight weight=t1\nu = conv(o, c1)\nold = slice(o) axis=0 from=0 : [1, 4, 16]\noldf = reshape(old) : [4, 16]\nd = sub(u, oldf)\ny = reshape(d) : [64]", NULL},
+{"recur, delta rule",
+ "weight wk type=F32 shape=[32, 64]\nweight wv type=F32 shape=[48, 64]\nweight wd type=F32 shape=[4, 64] exact\nstate M kind=cell k=[4, 8, 12]\nweight wo type=F32 shape=[64, 48]",
+ "k0 = matmul(x) weight=wk : [4, 8]\nk = l2_norm(k0) eps=1e-6\nv = matmul(x) weight=wv : [4, 12]\nd0 = matmul(x) weight=wd\nd1 = reshape(d0) : [4, 1]\nw = sigmoid(d1)\n"
+ "bk = mul(w, k)\nnk = neg(bk)\no = recur(w, bk, v, k, bk, nk) state=M\nof = reshape(o) : [48]\ny = matmul(of) weight=wo", NULL},
+{"recur, before",
+ "weight wk type=F32 shape=[32, 64]\nweight wv type=F32 shape=[32, 64]\nweight wd type=F32 shape=[32, 64]\nweight decay type=F32 shape=[4, 8]\nstate M kind=cell k=[4, 8, 8]\nweight wo type=F32 shape=[64, 32]",
+ "k = matmul(x) weight=wk : [4, 8]\nv = matmul(x) weight=wv : [4, 8]\nr = matmul(x) weight=wd : [4, 8]\ndw = weight weight=decay\nds = sigmoid(dw)\n"
+ "o = recur(ds, k, v, r) state=M before=1\nof = reshape(o) : [32]\ny = matmul(of) weight=wo", NULL},
+{"recur, channels",
+ "weight wb type=F32 shape=[10, 64]\nweight dt type=F32 shape=[64, 64]\nweight A type=F32 shape=[64, 5]\nstate M kind=cell k=[64, 5, 1]",
+ "bc = matmul(x) weight=wb\nb = slice(bc) axis=0 from=0 : [5]\nc = slice(bc) axis=0 from=5 : [5]\nd0 = matmul(x) weight=dt\nd1 = softplus(d0)\nd = reshape(d1) : [64, 1]\na = weight weight=A\n"
+ "da = mul(d, a)\nan = abs(da)\nna = neg(an)\nw = exp(na)\nxc = reshape(x) : [64, 1]\ndx = mul(d, xc)\no = recur(w, b, dx, c) state=M\ny = reshape(o) : [64]", NULL},
+{"pick",
+ "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nstate kv k=[2, 16] v=[2, 16]\nweight iq type=F32 shape=[48, 64] exact\nweight ik type=F32 shape=[12, 64] exact\nweight iw type=F32 shape=[4, 64] exact\nstate idx k=[1, 12]",
+ "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\na = matmul(x) weight=iq : [4, 12]\nb = matmul(x) weight=ik : [1, 12]\nw = matmul(x) weight=iw\n"
+ "g = put(b) state=idx\ns = pick(a, g, w) top=6 block=1\no = attention(q, h, s) scale=0.25\ny = reshape(o) : [64]", NULL},
+{"pick blocks",
+ "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nstate kv k=[2, 16] v=[2, 16]\nweight iq type=F32 shape=[24, 64] exact\nweight ik type=F32 shape=[24, 64] exact\nstate idx k=[2, 12]\nweight sinks type=F32 shape=[4]",
+ "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\na = matmul(x) weight=iq : [2, 12]\nb = matmul(x) weight=ik : [2, 12]\n"
+ "g = put(b) state=idx\ns = pick(a, g) top=3 block=4 local=1\nz = weight weight=sinks\no = attention(q, h, z, s) scale=0.25 block=4\ny = reshape(o) : [64]", NULL},
+{"pool",
+ "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nstate kv k=[2, 16] v=[2, 16] sees=all",
+ "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\no = attention(q, h) scale=0.25\ny = reshape(o) : [64]",
+ "m = pool(x) how=0\nf = pool(x) how=1\nl = pool(x) how=2\nml = add(m, l)\nw = sub(ml, f)"},

@@ -251,7 +251,7 @@ static void check_errors(void) {
     v.model = "nonesuch";
     fails(&v, &plain,
         "tokenizer kind 'nonesuch' (tokenizer.ggml.model) is not one of those known: llama, gpt2, "
-        "gemma4; --no-tokenizer builds without it");
+        "gemma4, t5, bert, rwkv, plamo2; --no-tokenizer builds without it");
     CHECK(tokenizer_build(arena, written(&v), &(TokenizerOptions){.none = true}).n == 0);
     v.model = "none";
     CHECK(tokenizer_build(arena, written(&v), &plain).n == 0);
