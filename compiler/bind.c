@@ -233,13 +233,20 @@ static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str miss
     fail_at(loc, "the file has no tensor '%s'%s%s", str_show(b->a, full), several, hint);
 }
 
+// A size that a tensor brings.
+static bool is_fresh(Scope *s, const Expr *e) {
+    Scope *owner;
+    const Binding *bind = e && e->kind == E_NAME ? scope_find(s, e->name, &owner) : NULL;
+    return bind && bind->decl && bind->which < 0;
+}
+
 // Synth: the last alternative that is tensors of its own, not one for each product of a stack, made as declared.
 static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, const Group *group, int n_group) {
     Str name[MAX_SOURCE] = {t->name};
     int n = 1, n_tied = 0;
     for (int i = d->source ? d->source->n : 0; i-- > 0;) {
         const Expr *e = d->source->arg[i];
-        bool tied = e->kind == E_NAME && !str_eq(e->name, d->name[0]) && find_source(b, s, e->name) >= 0;
+        bool tied = e->kind == E_NAME && !str_starts(e->name, str_z(b->a, d->name[0]));
         n = tied ? 0 : source_names(b, s, e, name);
         if (n && !is_numbered(name[0])) break;
         n_tied += tied;
@@ -252,13 +259,16 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, co
         for (int i = n_group; i-- > 0;) {
             Layout l = group[i].l;
             if (n > 1 && i == 0 && l.n == 1 && j < l.axis[0].n_part) l = l.axis[0].part[j].layout;
+            int64_t size = 1;
             for (int k = 0; k < l.n; k++)
-                if (!l.axis[k].size) l.axis[k].size = 16;
-            if (n_dims < 4) ne[n_dims++] = layout_size(l, LOC(d->out));
+                size *= l.axis[k].size ? l.axis[k].size : synth_fresh(b, l.axis[k].fresh, l.n == 1);
+            if (n_dims < 4) ne[n_dims++] = size;
         }
         if (t->stack && n_dims < 4) ne[n_dims++] = t->stack;
-        bool demanded = !d->optional;
-        synth_tensor(b, str_fmt(b->a, "%.*s%.*s.weight", FMT(s->prefix), FMT(name[j])), n_dims, ne, demanded);
+        bool demanded = !d->optional || is_fresh(s, d->in); // what reads a size of another tensor's is its other half
+        bool whole = str_ends(name[j], ".bias") || str_ends(name[j], ".scale"); // the name says what it is
+        const char *ending = whole ? "" : ".weight";
+        synth_tensor(b, str_fmt(b->a, "%.*s%.*s%s", FMT(s->prefix), FMT(name[j]), ending), n_dims, ne, demanded);
         if (d->bias != BIAS_NONE)
             synth_tensor(b, str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name[j])), n_dims > 1 ? n_dims - 1 : 1,
                 &ne[n_dims > 1 ? 1 : 0], demanded && d->bias == BIAS_ALWAYS);

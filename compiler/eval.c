@@ -155,7 +155,8 @@ static Value array_element(Build *b, Scope *s, Value v) {
 
 Value scalar(Build *b, Scope *s, Value v) {
     if (v.kind == V_ABSENT && b->synth && b->in_or == 0) {
-        int key = synth_key(b, v.key, false);
+        int key = key_find(b, v.key); // asked for once more
+        if (key < 0) key = synth_key(b, v.key, false);
         if (key >= 0) return scalar(b, s, key_absolute(b, b->gguf->key[key].key, v.loc));
     }
     if (v.kind == V_ARRAY) return array_element(b, s, v);

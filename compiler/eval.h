@@ -296,6 +296,10 @@ void evaluate(Build *b); // all of the description, but the closure of the file'
 void synth_layers(Build *b, int64_t at_least);   // fewer would not show every kind
 int synth_key(Build *b, Str key, bool optional); // index of the key, or -1: it is absent
 void synth_expect(Build *b, Str key, Value v);
+void synth_demand(Build *b, Str key, double value); // does not return if it can be met
+void synth_require(Build *b, Scope *s, const Expr *e); // likewise
+Value synth_sections(Build *b, Value v, int64_t dims);
+int64_t synth_fresh(Build *b, Str name, bool alone); // a size that a tensor brings; not alone: other sizes stand beside it
 void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded);
 
 #endif

@@ -5,12 +5,16 @@ static double mb(uint64_t bytes) { return (double) bytes / 1e6; }
 
 static const char *layout_name(Layout l) { return l == LAYOUT_F32 ? "f32" : l == LAYOUT_RAW ? "rows" : "panels of 16 rows"; }
 
+static const char *kind_name(const Stage *s, const Kernel *k) {
+    return k->kind == K_ROWS ? "row" : k->kind == K_MATMUL ? "product" : op_info[s->node[s->kernel[k->group].heavy].op].name;
+}
+
 static void print_kernel(const Plan *p, const Kernel *k, Out *o) {
     const Stage *s = &p->graph->stage[k->stage];
-    out(o, "%-44.*s %-9s", FMT(k->name), k->kind == K_ROWS ? "row" : k->kind == K_MATMUL ? "product" : "attention");
+    out(o, "%-44.*s %-9s", FMT(k->name), kind_name(s, k));
     out(o, " %10.3f Mop %10.3f MB", k->flops / 1e6, k->weight_bytes / 1e6);
     int heavy = s->kernel[k->group].heavy;
-    if (k->kind == K_MATMUL) {
+    if (k->kind == K_MATMUL || k->kind == K_EXPERTS) {
         const Weight *w = &s->weight[s->node[heavy].weight];
         const PackedWeight *pw = &p->weight[p->packed[k->stage][s->node[heavy].weight]];
         out(o, "  %s [%lld] -> [%lld]%s, %s, %d panels a piece", type_info(w->type)->name, (long long) k->in, (long long) w->out, k->strands > 1 ? " in strands" : "",
@@ -59,6 +63,8 @@ static void explain_memory(const Plan *p, Out *o) {
         out(o, "  state, %-21.*s %12llu bytes: %llu pages of %d positions, %llu bytes a position\n", FMT(gp->name), (unsigned long long) (pages * gp->page_bytes),
             (unsigned long long) pages, p->page, (unsigned long long) (gp->page_bytes / (uint64_t) p->page));
     }
+    state += p->fixed_bytes;
+    if (p->fixed_bytes) out(o, "  state that does not grow     %12llu bytes a sequence\n", (unsigned long long) p->fixed_bytes);
     uint64_t logits = (uint64_t) p->max_out * (uint64_t) g->n_vocab * 4;
     out(o, "  values of one forward        %12llu bytes: %d rows\n", (unsigned long long) p->scratch_bytes, p->max_batch);
     out(o, "  logits                       %12llu bytes: %d rows of %lld\n", (unsigned long long) logits, p->max_out, (long long) g->n_vocab);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-Cache *interp_state_at(const Interp *in, int state) {
+static Cache *state_of(const Interp *in, int stage, int state, int at) {
     const Graph *g = in->g;
-    const State *st = &in->stage->state[state];
-    if (!st->source) return &in->cache[in->stage - g->stage][in->layer * in->stage->n_state + state];
-    int layer = st->source[in->layer];
+    const State *st = &g->stage[stage].state[state];
+    if (!st->source) return &in->cache[stage][at * g->stage[stage].n_state + state];
+    int layer = st->source[at];
     for (int i = 0; i < g->n_run; i++) {
         const Stage *s = &g->stage[g->run[i].stage];
         if (!s->layered || layer < g->run[i].first || layer >= g->run[i].first + g->run[i].count) continue;
@@ -19,6 +19,8 @@ Cache *interp_state_at(const Interp *in, int state) {
     }
     fail("internal: layer %d has no state %.*s to share", layer, FMT(st->name));
 }
+
+Cache *interp_state_at(const Interp *in, int state) { return state_of(in, (int) (in->stage - in->g->stage), state, in->layer); }
 
 // x rounded to the nearest f16, ties to even.
 static float round_f16(float x) {
@@ -294,7 +296,7 @@ void interp_state_free(const Interp *in) { each_state(in, free_state); }
 void interp_state_forget(const Interp *in) { each_state(in, forget_state); }
 
 const float *interp_cache(const Interp *in, int stage, int state, int layer, bool values) {
-    const Cache *c = &in->cache[stage][layer * in->g->stage[stage].n_state + state];
+    const Cache *c = state_of(in, stage, state, layer);
     return values ? c->v : c->k;
 }
 

@@ -83,6 +83,7 @@ void key_expect(Build *b, Scope *s, const Stmt *st) {
     Value have = scalar(b, s, gguf_value(key, &b->gguf->key[i].v, loc));
     bool equal = have.kind == want.kind && (have.kind == V_TEXT ? str_eq(have.text, want.text) : have.num == want.num);
     if (equal) return;
+    if (b->synth && want.kind == V_NUM) synth_demand(b, key, want.num);
     Str text = span(st->src, st->expr->pos, st->expr->end);
     const char *wanted = value_show(b, want);
     const char *here = str_is(text, wanted) ? "" : str_z(b->a, str_fmt(b->a, ", %s here", wanted));

@@ -110,6 +110,7 @@ static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
     const Expr *e = argument(call, "sections"), *order = argument(call, "order");
     if (!e) return;
     Value v = eval(b, s, e), how = order ? eval(b, s, order) : (Value){.kind = V_NONE};
+    if (b->synth && v.kind == V_NUM) v = synth_sections(b, v, r->rope.dims);
     if (v.kind == V_ABSENT) no_value(b, s, v);
     if (v.kind != V_ARRAY || v.array->n < 3 || v.array->n > 4) fail_at(LOC(e), "sections: takes a key with 3 or 4 numbers");
     bool interleaved = how.kind == V_ABSENT && str_is(how.text, "interleaved");

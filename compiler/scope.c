@@ -184,6 +184,7 @@ void reach(Build *b, Scope *s, const Stmt *d) {
     case S_IGNORE: ignore(b, s, d); return;
     case S_REQUIRE:
         if (!eval_flag(b, s, d->expr)) {
+            if (b->synth) synth_require(b, s, d->expr);
             Str text = span(d->src, d->expr->pos, d->expr->end);
             if (d->comment.n)
                 fail_at(LOC(d->expr), "this model breaks 'require %.*s' (%.*s)", FMT(text), FMT(d->comment));

@@ -6,10 +6,11 @@
 #include "eval.h"
 
 #include <math.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_KEYS = 512, MAX_TENSORS = 20000, MAX_ELEMENTS = 1 << 28 };
+enum { MAX_KEYS = 512, MAX_TENSORS = 20000, MAX_ELEMENTS = 1 << 28, MAX_ZERO = 4, MAX_DEMAND = 64 };
 
 struct Synth {
     Gguf file; // in the making; only its tables are used
@@ -18,6 +19,14 @@ struct Synth {
     uint8_t *used;  // [n_set]
     int64_t layers; // block_count, raised when kinds of layers need it; 0: not yet asked for
     int64_t least_layers;
+    Str zero[MAX_ZERO]; // keys that are 0 in some layers
+    int n_zero;
+    struct {
+        Str key;
+        GgufValue v;
+    } demand[MAX_DEMAND]; // what `require` and `expect` lines ask of keys
+    int n_demand;
+    jmp_buf again; // to evaluate once more, after a new demand
 };
 
 // ---- what to invent ----
@@ -38,7 +47,17 @@ static const struct {
     {"rope.dimension_count", 8, false, false}, {"rope.scaling.factor", 0, true, false},
     {"rope.scaling.attn_factor", 0, true, false}, {"final_logit_softcapping", 5, true, false},
     {"expert_gating_func", 2, false, false}, {"attention.sliding_window_pattern", 2, false, false},
+    {"expert_count", 8, false, false}, {"expert_used_count", 3, false, false}, {"experts_per_group", 2, false, false},
+    {"attention.indexer.key_length", 32, false, false}, {"attention.indexer.top_k", 16, false, false},
+    {"attention.sliding_window_pattern", 2, false, false}, {"attention.kv_lora_rank", 32, false, false},
+    {"attention.key_length_mla", 40, false, true}, {"attention.value_length_mla", 24, false, true},
+    {"attention.key_length_swa", 16, false, false}, {"attention.value_length_swa", 16, false, false},
+    {"attention.indexer.key_length", 32, false, false}, {"attention.indexer.top_k", 2048, false, false},
+    {"expert_feed_forward_length", 48, false, true}, {"expert_count", 8, false, false}, {"expert_used_count", 3, false, false}, {"expert_gating_func", 2, false, false},
+    {"experts_per_group", 2, false, false}, {"ssm.inner_size", 128, false, false},
+    {"ssm.time_step_rank", 8, false, false}, {"ssm.conv_kernel", 4, false, false}, {"shortconv.l_cache", 3, false, false},
 };
+static const struct { const char *key, *list; } usual_lists[] = {{"rope.dimension_sections", "4,4,4,0"}};
 // clang-format on
 
 static Str plain_name(const Build *b, Str key) {
@@ -116,6 +135,16 @@ void synth_layers(Build *b, int64_t at_least) {
     if (at_least > b->synth->least_layers) b->synth->least_layers = at_least;
 }
 
+// A key that is 0 in some layers: every second one, the next such key by pairs of layers.. so that each mix occurs.
+static GgufValue some_zero(Build *b, int which, GgufValue v) {
+    int layers = key_find(b, key_full(b, S("block_count")));
+    int64_t n = layers >= 0 ? (int64_t) b->synth->file.key[layers].v.u : b->n_layer;
+    uint32_t *data = NEWN(b->a, uint32_t, n);
+    for (int64_t l = 0; l < n; l++) data[l] = l >> which & 1 ? (uint32_t) v.u : 0;
+    synth_layers(b, INT64_C(1) << b->synth->n_zero);
+    return (GgufValue){.kind = GGUF_ARR, .elem = GGUF_U32, .n = (uint64_t) n, .data = (const uint8_t *) data};
+}
+
 int synth_key(Build *b, Str key, bool optional) {
     Synth *y = b->synth;
     int row = usual_row(b, key);
@@ -123,12 +152,19 @@ int synth_key(Build *b, Str key, bool optional) {
     Str text;
     key = str_dup(b->a, key);
     if (find_set(b, key, &text)) return add_key(b, key, parse_set(b, text, row >= 0 ? usual[row].real : in_real));
+    for (int i = 0; i < y->n_demand; i++)
+        if (str_eq(y->demand[i].key, key)) return add_key(b, key, y->demand[i].v);
     if (optional && (row < 0 || !usual[row].always)) return -1;
     if (row >= 0) {
         double x = usual[row].value;
         if (str_is(plain_name(b, key), "block_count") && y->layers) x = (double) y->layers;
-        return add_key(b, key, number(x, usual[row].real));
+        GgufValue v = number(x, usual[row].real);
+        for (int i = 0; i < y->n_zero && b->n_layer; i++)
+            if (str_eq(y->zero[i], key)) v = some_zero(b, i, v);
+        return add_key(b, key, v);
     }
+    for (int i = 0; i < COUNT(usual_lists); i++)
+        if (str_is(plain_name(b, key), usual_lists[i].key)) return add_key(b, key, parse_set(b, str(usual_lists[i].list), false));
     if (in_flag) return add_key(b, key, (GgufValue){.kind = GGUF_BOOL});
     if (in_real) return add_key(b, key, number(1, true));
     bool few = str_ends(key, "_count") || str_ends(key, "_cycles") || str_ends(key, "_per_stack");
@@ -144,6 +180,94 @@ void synth_expect(Build *b, Str key, Value v) {
     else if (v.kind == V_NUM && v.num > 0) {
         int row = usual_row(b, key);
         add_key(b, key, number(v.num, (row >= 0 && usual[row].real) || v.num != floor(v.num)));
+    } else if (v.kind == V_FLAG) add_key(b, key, (GgufValue){.kind = GGUF_BOOL, .u = v.num != 0});
+}
+
+// Sections of a rotation: as many pairs for each of three streams as come out even.
+Value synth_sections(Build *b, Value v, int64_t dims) {
+    Gguf *f = &b->synth->file;
+    int i = key_find(b, v.key);
+    if (i < 0) i = add_key(b, v.key, (GgufValue){0});
+    uint32_t *data = NEWN(b->a, uint32_t, 4);
+    for (int j = 0; j < 3; j++) data[j] = (uint32_t) ((dims / 2 + 2 - j) / 3);
+    f->key[i].v = (GgufValue){.kind = GGUF_ARR, .elem = GGUF_U32, .n = 4, .data = (const uint8_t *) data};
+    return key_absolute(b, v.key, v.loc);
+}
+
+// A size that only the file knows, such as a low rank: as many as there are heads. Beside other sizes 1 is what fits.
+int64_t synth_fresh(Build *b, Str name, bool alone) {
+    Str text;
+    if (find_set(b, str_fmt(b->a, "size.%.*s", FMT(name)), &text)) return (int64_t) strtod(str_z(b->a, text), NULL);
+    if (!alone) return 1;
+    int heads = key_find(b, key_full(b, S("attention.head_count")));
+    GgufValue v = heads >= 0 ? b->synth->file.key[heads].v : (GgufValue){0};
+    return v.kind == GGUF_U32 && v.u ? (int64_t) v.u : 16;
+}
+
+// ---- what lines demand ----
+
+// `require` or `expect` does not hold: evaluate again with the value that makes it hold, unless the user chose the key.
+void synth_demand(Build *b, Str key, double value) {
+    Synth *y = b->synth;
+    Str text;
+    if (key_find(b, key) < 0 || find_set(b, key, &text) || y->n_demand == MAX_DEMAND) return;
+    for (int i = 0; i < y->n_demand; i++)
+        if (str_eq(y->demand[i].key, key)) return; // two lines want different things
+    y->demand[y->n_demand].key = key;
+    y->demand[y->n_demand++].v = number(value, value != floor(value));
+    longjmp(y->again, 1);
+}
+
+// The key that an expression is: its own name, or that of a size or real which is nothing but the key.
+static Str key_of(Build *b, Scope *s, const Expr *e) {
+    Scope *owner;
+    if (e->kind == E_OR) e = e->arg[0];
+    if (e->kind != E_NAME) return S("");
+    Binding *bind = scope_find(s, e->name, &owner);
+    if (!bind) return key_full(b, e->name);
+    const Stmt *d = bind->decl;
+    return d && d->kind <= S_FLAG && !d->by_layer && d->expr != e ? key_of(b, owner, d->expr) : S("");
+}
+
+void synth_require(Build *b, Scope *s, const Expr *e) {
+    if (e->kind != E_BINARY) return;
+    const Expr *x = e->arg[0], *y = e->arg[1];
+    if (e->op == '&') {
+        if (!eval_flag(b, s, x)) synth_require(b, s, x);
+        else synth_require(b, s, y);
+        return;
+    }
+    if (e->op == T_NAME) synth_demand(b, key_of(b, s, x), eval_num(b, s, y->arg[0], "a number"));
+    if (e->op != T_EQ && e->op != T_LE && e->op != T_GE) return;
+    double p = eval_num(b, s, x, "a number"), q = eval_num(b, s, y, "a number");
+    synth_demand(b, key_of(b, s, x), q);
+    synth_demand(b, key_of(b, s, y), p);
+}
+
+// NAME[l] compared with 0, where NAME[l] is a key: layers differ in kind by it.
+static void find_zero(Build *b, const Expr *e) {
+    if (!e) return;
+    Synth *y = b->synth;
+    bool zero = e->kind == E_BINARY && (e->op == T_EQ || e->op == T_NE || e->op == '>') && e->arg[1]->kind == E_NUM &&
+        e->arg[1]->num == 0 && e->arg[0]->kind == E_INDEX && e->arg[0]->arg[0]->kind == E_NAME;
+    for (int i = 0; zero && i < b->spec->body.n; i++) {
+        const Stmt *d = b->spec->body.stmt[i];
+        bool here = d->kind == S_SIZE && d->by_layer && str_eq(d->name[0], e->arg[0]->arg[0]->name);
+        if (!here || d->expr->kind != E_NAME) continue;
+        Str key = key_full(b, d->expr->name);
+        bool known = false;
+        for (int j = 0; j < y->n_zero; j++) known |= str_eq(y->zero[j], key);
+        if (!known && y->n_zero < MAX_ZERO) y->zero[y->n_zero++] = key;
+    }
+    for (int i = 0; i < e->n; i++) find_zero(b, e->arg[i]);
+}
+
+static void find_zeros(Build *b, const Block *block) {
+    for (int i = 0; i < block->n; i++) {
+        const Stmt *st = block->stmt[i];
+        find_zero(b, st->expr);
+        find_zeros(b, &st->body);
+        find_zeros(b, &st->other);
     }
 }
 
@@ -356,19 +480,23 @@ void synth(Arena *a, const char *arch, const char *path, const char *const *set,
     const BuildOptions *opt) {
     for (int i = 0; i < n_set; i++)
         if (!strchr(set[i], '=') || set[i][0] == '=') fail_usage("--set %s: NAME=VALUE was expected", set[i]);
-    Spec *spec = spec_find(a, str(arch), opt->arch_file, opt->arch_dir);
-    Synth y = {.set = set, .n_set = n_set, .used = NEWN(a, uint8_t, n_set)};
-    Build b;
+    Synth *y = NEW(a, Synth);
+    y->set = set, y->n_set = n_set, y->used = NEWN(a, uint8_t, n_set);
+    Build *b = NEW(a, Build);
+    const Spec *spec = spec_find(a, str(arch), opt->arch_file, opt->arch_dir);
+    *b = (Build){.a = a, .spec = spec, .arch = str(arch), .synth = y};
+    find_zeros(b, &spec->body);
+    (void) setjmp(y->again); // synth_demand() comes back here
     for (;;) {
-        b = (Build){.a = a, .opt = opt, .spec = spec, .arch = str(arch), .synth = &y};
-        start(a, &y, &b, path);
-        evaluate(&b);
+        *b = (Build){.a = a, .opt = opt, .spec = b->spec, .arch = str(arch), .synth = y};
+        start(a, y, b, path);
+        evaluate(b);
         Str text;
-        if (y.least_layers <= b.n_layer || y.layers || find_set(&b, S("block_count"), &text)) break;
-        y.layers = y.least_layers; // once more, with layers of every kind
+        if (y->least_layers <= b->n_layer || y->layers || find_set(b, S("block_count"), &text)) break;
+        y->layers = y->least_layers; // once more, with layers of every kind
     }
-    const char *type = wanted_type(&b);
+    const char *type = wanted_type(b);
     for (int i = 0; i < n_set; i++)
-        if (!y.used[i]) fail("--set %s: the description of '%s' asks for nothing of that name", set[i], arch);
-    write_file(&b, path, seed, type);
+        if (!y->used[i]) fail("--set %s: the description of '%s' asks for nothing of that name", set[i], arch);
+    write_file(b, path, seed, type);
 }

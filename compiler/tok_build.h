@@ -29,7 +29,7 @@ typedef struct {
     Str *piece; // what it prints
     uint8_t *type, *attr;
     uint8_t *given_type; // as the file says, before the texts of tokens said more
-    Symbol *symbol; // the tokens first
+    Symbol *symbol;      // the tokens first
     int n_symbol, cap_symbol;
     uint32_t *slot, slot_mask;      // keys to symbol + 1
     uint32_t *text_slot, text_mask; // texts to token + 1
@@ -65,7 +65,7 @@ Str tok_byte_piece(const TokBuild *b, int id);      // of a token of type byte
 Str tok_join(Arena *a, Str left, Str right);        // NULs and all
 Str tok_spaced(const TokBuild *b, Str text);        // U+2581 as spaces
 
-double *tok_scores(const TokBuild *b);              // of each token; no NaN
+double *tok_scores(const TokBuild *b); // of each token; no NaN
 // The cells of a trie of these keys, which get sorted; of equal keys the highest value counts.
 TokCell *tok_trie(Arena *a, TrieKey *keys, int n, uint32_t *n_cell);
 // The same for the vocabulary: keys[id] is how the token stands in a text, empty for none.

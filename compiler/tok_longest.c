@@ -1,9 +1,12 @@
-// Vocabularies of which the longest token is taken at each place (RWKV). In: tokens, spelled as Python spells bytes.
+// Vocabularies of which the longest token is taken at each place. In: tokens, spelled as Python spells bytes.
 // Out: their bytes in a trie.
 #include "tok_build.h"
 
 static int hex(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9' ? c - '0'
+        : c >= 'a' && c <= 'f'  ? c - 'a' + 10
+        : c >= 'A' && c <= 'F'  ? c - 'A' + 10
+                                : -1;
 }
 
 // \t \n \r \xHH; any other character behind a backslash is itself.
@@ -37,7 +40,8 @@ void tok_build_longest(TokBuild *b) {
     b->head.kind = TOK_KIND_LONGEST;
     for (int i = 0; i < b->n_vocab; i++) {
         b->piece[i] = unescaped(b, i);
-        if (b->given_type[i] == TOK_CONTROL || b->given_type[i] == TOK_UNKNOWN) continue; // in a text their spelling is text
+        if (b->given_type[i] == TOK_CONTROL || b->given_type[i] == TOK_UNKNOWN)
+            continue; // in a text their spelling is text
         key[i] = b->piece[i];
         if (key[i].n == 1) has[(uint8_t) key[i].p[0]] = true;
     }

@@ -1,4 +1,4 @@
-// Vocabularies with scores in whole numbers (PLaMo 2). In: tokens and scores. Out: a trie and the scores times 10000.
+// Vocabularies with scores in whole numbers. In: tokens and scores. Out: a trie and the scores times 10000.
 #include <math.h>
 #include <string.h>
 
@@ -23,12 +23,14 @@ void tok_build_table(TokBuild *b) {
             b->byte_token[(uint8_t) b->piece[i].p[0]] = i;
             continue;
         }
-        if (!isfinite(scaled) || scaled <= LEAST || b->given_type[i] == TOK_CONTROL || b->given_type[i] == TOK_UNKNOWN) continue;
+        if (!isfinite(scaled) || scaled <= LEAST || b->given_type[i] == TOK_CONTROL || b->given_type[i] == TOK_UNKNOWN)
+            continue;
         if (scaled > INT32_MAX) fail(TOK_KEY "scores[%d] is %g, expected at most %d", i, score[i], INT32_MAX / 10000);
         whole[i] = (int32_t) scaled;
         key[i] = b->text[i];
     }
-    if (n_byte < 256) fail("the tokenizer has tokens for %d bytes (<0x00> to <0xFF>, of type byte), expected 256", n_byte);
+    if (n_byte < 256)
+        fail("the tokenizer has tokens for %d bytes (<0x00> to <0xFF>, of type byte), expected 256", n_byte);
     whole[b->n_vocab] = UNKNOWN;
     b->score = (Str){(const char *) whole, ((size_t) b->n_vocab + 1) * sizeof *whole};
     tok_trie_of_keys(b, key);

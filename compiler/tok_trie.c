@@ -41,8 +41,7 @@ static void add_block(Builder *t) {
         }
         t->cell = cell, t->used = used, t->cap_block = cap;
     }
-    for (uint32_t i = t->n_block * BLOCK; i < (t->n_block + 1) * BLOCK; i++)
-        t->cell[i] = (TokCell){0, TOK_NO_CELL, -1};
+    for (uint32_t i = t->n_block * BLOCK; i < (t->n_block + 1) * BLOCK; i++) t->cell[i] = (TokCell){0, TOK_NO_CELL, -1};
     t->n_block++;
     if (t->n_block - t->open > OPEN) t->open = t->n_block - OPEN;
 }

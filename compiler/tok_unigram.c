@@ -44,8 +44,7 @@ static void add_replacement(TokBuild *b, Map *m, Str key, uint32_t at) {
     const char *end = offset < m->text.n ? memchr(m->text.p + offset, 0, m->text.n - offset) : NULL;
     if (!end) fail(MAP_KEY " has no replacement for '%s' where it says", str_show(b->arena, key));
     Str to = {m->text.p + offset, (size_t) (end - m->text.p) - offset};
-    if (!utf8_valid(to.p, to.n))
-        fail(MAP_KEY " replaces '%s' by what is not UTF-8", str_show(b->arena, key));
+    if (!utf8_valid(to.p, to.n)) fail(MAP_KEY " replaces '%s' by what is not UTF-8", str_show(b->arena, key));
     size_t grow = (to.n + key.n - 1) / key.n;
     if (grow > b->head.grow) b->head.grow = (uint32_t) grow;
     *PUSH(b->arena, m->key, m->n_key, m->cap_key) = (TrieKey){key, b->n_replacement};

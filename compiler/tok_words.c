@@ -1,4 +1,4 @@
-// WordPiece vocabularies (BERT). In: tokens, and how to normalise. Out: a trie, and for each character what becomes
+// WordPiece vocabularies. In: tokens, and how to normalise. Out: a trie, and for each character what becomes
 // of it: dropped, a space, a word by itself, lower case, without accents.
 // The one idea: a key begins with a space where the token begins a word, so one trie serves both and the text's
 // own characters cannot be mistaken for that.

@@ -243,7 +243,7 @@ static void make_room_for_symbols(TokBuild *b) {
         *PUSH(b->arena, b->symbol, b->n_symbol, b->cap_symbol) = (Symbol){{NULL, 0}, i};
 }
 
-// What begins and ends a text. WordPiece's [CLS] and [SEP] are part of the kind; RWKV has neither.
+// What begins and ends a text. Those of words are part of the kind; LONGEST has none.
 static void set_ends(TokBuild *b) {
     if (b->head.kind == TOK_KIND_LONGEST) return;
     set_flag(b, TOK_KEY "add_space_prefix", TOK_F_SPACE_PREFIX);

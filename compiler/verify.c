@@ -16,7 +16,7 @@
 
 // Allowed error as a part of the root mean square of the row plus the value itself. All kernels sum in f32 and the interpreter
 // in double; kernels with 8-bit inputs are given the very bytes that the interpreter reckons with.
-static const double tolerance[] = {[K_ROWS] = 1e-5, [K_MATMUL] = 2e-5, [K_ATTENTION] = 2e-5};
+static const double tolerance[] = {[K_ROWS] = 1e-5, [K_MATMUL] = 2e-5, [K_ATTENTION] = 2e-5, [K_EXPERTS] = 2e-5, [K_STATE] = 2e-5};
 
 typedef struct {
     int checks;           // rows compared
@@ -77,20 +77,21 @@ static uint8_t *place_row(const Verify *v, const Model *m, Place at, int row) {
     return m->scratch + b->offset + (size_t) row * b->row_bytes + (size_t) at.from * 4;
 }
 
-// Keys lie in a page as [kv head][block of 16 positions][width][16], values as [kv head][position][width] (templates/README.md).
+// Keys lie in a page as [kv head][block of 16 positions][width][16], values, and keys that come without values, as [kv head]
+// [position][width] (templates/README.md).
 static void *state_cell(const Verify *v, const Model *m, int stage, int state, bool values, int pos, int64_t element) {
     const StatePlan *sp = &v->p->state[v->p->state_of[stage][state]];
     const State *st = &v->g->stage[stage].state[state];
     uint8_t *page = state_page(m, sp->group, v->p->group[sp->group].page_bytes, 0, pos);
     int64_t width = values ? st->v.d[1] : st->k.d[1], head = element / width, i = element % width, slot = pos % PAGE, cell;
-    if (values) cell = (head * PAGE + slot) * width + i;
+    if (values || st->v.n == 0) cell = (head * PAGE + slot) * width + i;
     else cell = ((head * (PAGE / 16) + slot / 16) * width + i) * 16 + slot % 16;
     return page + (values ? sp->v_at : sp->k_at)[v->layer] + cell * (v->p->kv_f32 ? 4 : 2);
 }
 
 static void give_state(Verify *v, const Model *m, int stage, int state) {
     const State *st = &v->g->stage[stage].state[state];
-    for (int values = 0; values < 2; values++) {
+    for (int values = 0; values < (st->v.n ? 2 : 1); values++) {
         int64_t size = shape_size(values ? st->v : st->k);
         const float *from = interp_cache(v->in, stage, state, v->layer, values);
         for (int pos = 0; pos < v->past + v->rows; pos++)
@@ -114,8 +115,10 @@ static void give_node(Verify *v, const Model *m, int stage, int node) {
     Value x = interp_value(v->in, n->type == Q8 ? n->in[0] : node);
     for (int r = 0; r < x.rows; r++) {
         uint8_t *to = place_row(v, m, at, r);
-        if (n->type == Q8) quantize_q8(x.real + r * x.size, to, x.size);
-        else memcpy(to, x.id ? (const void *) (x.id + r * x.size) : x.real + r * x.size, (size_t) x.size * 4);
+        int64_t wide = shape_last(n->shape);
+        for (int64_t i = 0; n->type == Q8 && i < x.size; i += wide) quantize_q8(x.real + r * x.size + i, to + (size_t) (i / wide) * plan_q8_bytes(wide), wide);
+        if (n->type == Q8) continue;
+        memcpy(to, x.id ? (const void *) (x.id + r * x.size) : x.real + r * x.size, (size_t) x.size * 4);
     }
 }
 
@@ -199,7 +202,7 @@ static void judge_q8(Verify *v, const Kernel *k, int node, int row, const uint8_
 static void judge_put(Verify *v, const Kernel *k, int node, const Model *m) {
     const Node *n = &v->g->stage[k->stage].node[node];
     const State *st = &v->g->stage[k->stage].state[n->state];
-    for (int values = 0; values < 2; values++) {
+    for (int values = 0; values < (st->v.n ? 2 : 1); values++) {
         int64_t size = shape_size(values ? st->v : st->k);
         for (int r = 0; r < v->rows; r++) {
             v->kernel[k - v->p->kernel].checks++;
@@ -219,6 +222,11 @@ static void judge_put(Verify *v, const Kernel *k, int node, const Model *m) {
     }
 }
 
+// Ids are right or wrong.
+static void judge_ids(Verify *v, const Kernel *k, int node, int row, const int32_t *got, const int32_t *want, int64_t n) {
+    for (int64_t i = 0; i < n; i++) judge(v, k, node, "id ", row, i, got[i], want[i], 1, 0);
+}
+
 static void after_step(int id, int layer, const Model *m) {
     Verify *v = at_work;
     const Kernel *k = &v->p->kernel[v->p->step[id].kernel];
@@ -233,8 +241,11 @@ static void after_step(int id, int layer, const Model *m) {
         for (int r = 0; r < want.rows; r++) {
             const uint8_t *got = place_row(v, m, v->p->place[k->stage][i], r);
             v->kernel[k - v->p->kernel].checks++;
-            if (n->type == Q8) judge_q8(v, k, i, r, got, want.real + r * want.size, want.size);
-            else judge_row(v, k, i, r, (const float *) (const void *) got, want.real + r * want.size, want.size);
+            int64_t wide = shape_last(n->shape);
+            for (int64_t part = 0; n->type == Q8 && part < want.size; part += wide)
+                judge_q8(v, k, i, r, got + (size_t) (part / wide) * plan_q8_bytes(wide), want.real + r * want.size + part, wide);
+            if (n->type == I32) judge_ids(v, k, i, r, (const int32_t *) (const void *) got, want.id + r * want.size, want.size);
+            else if (n->type != Q8) judge_row(v, k, i, r, (const float *) (const void *) got, want.real + r * want.size, want.size);
         }
     }
 }
@@ -266,6 +277,8 @@ static void program_open(Program *pr, const Traced *t, Arena *a, int positions) 
     m->weights = (const uint8_t *) file_map(t->weights).p;
     m->scratch = aligned(a, p->scratch_bytes);
     m->thread_scratch = aligned(a, p->thread_bytes);
+    m->fixed = aligned(a, p->fixed_bytes);
+    memset(m->fixed, 0, p->fixed_bytes);
     m->n_table = (positions + PAGE - 1) / PAGE;
     for (int g = 0; g < p->n_group; g++) {
         m->pool[g] = aligned(a, (uint64_t) m->n_table * p->group[g].page_bytes);
@@ -283,6 +296,7 @@ static void program_open(Program *pr, const Traced *t, Arena *a, int positions) 
 static void batch(Verify *v, Program *pr, int n) {
     static uint32_t state = 1;
     Model *m = &pr->m;
+    if (graph_whole(v->g)) interp_forget(v->in); // each batch is a text
     v->past = interp_past(v->in), v->rows = m->rows = n, v->run = -1, m->outs = 0;
     for (int r = 0; r < n; r++) {
         state = state * 1664525 + 1013904223;
@@ -314,7 +328,7 @@ static void all_batches(Verify *v, Program *pr, int positions) {
             int64_t edge = v->p->group[g].window - 2;
             if (edge >= done && edge < next) next = (int) edge;
         }
-        if (next < done) break;
+        if (next < done || graph_whole(v->g)) break;
         interp_stretch(v->in, next);
         batch(v, pr, v->p->max_batch < 5 ? v->p->max_batch : 5);
         batch(v, pr, 1);

@@ -1,4 +1,4 @@
-// Vocabularies of which the longest token is taken at each place (RWKV). In: a text. Out: ids.
+// Vocabularies of which the longest token is taken at each place. In: a text. Out: ids.
 #include "tok_internal.h"
 
 void tok_longest(Encoder *e, const uint8_t *text, size_t n) {

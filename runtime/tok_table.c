@@ -1,4 +1,4 @@
-// Vocabularies with scores in whole numbers, cut from the right (PLaMo 2). In: a text. Out: ids.
+// Vocabularies with scores in whole numbers, cut from the right. In: a text. Out: ids.
 // The one idea: from the end of the text to its begin, each character keeps the best way to the end; on equal scores
 // the longest token wins. A character that no token begins with is spelled in bytes, at a price that none would pay.
 #include "tok_internal.h"

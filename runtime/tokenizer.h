@@ -110,10 +110,10 @@ enum { // TokHeader.flags
     TOK_F_ADD_EOS = 2,
     TOK_F_SPACE_PREFIX = 4, // a text that begins or follows a special token gets a space in front
     TOK_F_CLEAN = 8,
-    TOK_F_BYTES = 16,   // symbols start as bytes; else as UTF-8 characters
-    TOK_F_SPACES = 32,  // U+2581 stands for a space: texts and keys have spaces instead
-    TOK_F_WORDS = 64,   // cut before a space wherever no token could span the cut
-    TOK_F_STRIPS = 128, // some token swallows white space beside it
+    TOK_F_BYTES = 16,        // symbols start as bytes; else as UTF-8 characters
+    TOK_F_SPACES = 32,       // U+2581 stands for a space: texts and keys have spaces instead
+    TOK_F_WORDS = 64,        // cut before a space wherever no token could span the cut
+    TOK_F_STRIPS = 128,      // some token swallows white space beside it
     TOK_F_ADD_SEP = 256,     // a text ends with SEP
     TOK_F_TRIM_SPACES = 512, // UNIGRAM: runs of spaces become one, those at both ends none
     TOK_F_FALLBACK = 1024,   // UNIGRAM: what no token covers becomes bytes, not the unknown token
@@ -172,7 +172,12 @@ typedef struct {
     uint32_t rows; // u32[][128]
     uint32_t pool; // bytes
 } TokFold;
-enum { TOK_FOLD_KEEP, TOK_FOLD_PUT, TOK_FOLD_ALONE, TOK_FOLD_SPACE }; // as it is; as said; a word by itself; between words
+enum {
+    TOK_FOLD_KEEP,
+    TOK_FOLD_PUT,
+    TOK_FOLD_ALONE,
+    TOK_FOLD_SPACE
+};                        // as it is; as said; a word by itself; between words
 #define TOK_FOLD_MOST 12  // bytes that one character becomes
 #define TOK_WORD_MOST 100 // characters of a word; a longer one is unknown
 

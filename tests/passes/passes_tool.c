@@ -1,4 +1,5 @@
-// One pass on the text of a graph. In: the pass's name and a file. Out: the graph after it, as text, and what the pass reported.
+// One pass on the text of a graph. In: the pass's name and a file. Out: the graph after it, as text, and what the pass
+// reported.
 #include "../../compiler/passes.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // Are the plans of a model sound? In: a model file. Out: exit status 0, or what lies where something else lies.
 //
-// Nothing of the planner's own reckoning is used: when a value lives is found here by walking the steps and the nodes that each
-// computes and reads, in the order in which the program runs them, layer after layer.
+// Nothing of the planner's own reckoning is used: when a value lives is found here by walking the steps and the nodes
+// that each computes and reads, in the order in which the program runs them, layer after layer.
 #include "../../compiler/driver.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int step_of(const Plan *p, int stage, int group) {
     return -1;
 }
 
-// Values of one stage that lie in buffers of that stage. Globals carry values between stages: they must overlap nothing.
+// Values of one stage that lie in its own buffers. Globals carry values between stages: they must overlap nothing.
 static int lives_of(const Plan *p, int stage, Life *life) {
     const Stage *s = &p->graph->stage[stage];
     int n = 0;

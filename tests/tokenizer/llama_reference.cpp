@@ -1,11 +1,11 @@
 // Ids as llama.cpp gives them, for differential.py and tools/bench/tokenizers.py. Not part of the build:
 //   c++ -O2 -I LLAMA/include -I LLAMA/ggml/include llama_reference.cpp BUILD/.../libllama.a ... -o llama_reference
 //   llama_reference MODEL each FLAGS [PRE]    stdin: texts, each behind its length and a newline; a line of ids each
-//   llama_reference MODEL time FILE [PRE]     MB/s, best of 3
-#include <chrono>
+//   llama_reference MODEL time FILE [PRE]     MB/s of processor time, best of 3
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -44,9 +44,9 @@ int main(int argc, char **argv) {
         std::string text = all_of(file);
         double best = 1e9;
         for (int i = 0; i < 3; i++) {
-            auto from = std::chrono::steady_clock::now();
+            std::clock_t from = std::clock();
             tokenize(text.data(), text.size(), 0);
-            double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
+            double took = (double) (std::clock() - from) / CLOCKS_PER_SEC;
             if (took < best) best = took;
         }
         printf("%zu bytes, %zu ids, %.4f s, %.1f MB/s\n", text.size(), ids.size(), best, text.size() / best / 1e6);

@@ -227,6 +227,8 @@ def table(path, corpus, size=5000):
     for i in range(256):
         texts.append(f"<0x{i:02X}>"), types.append(BYTE), scores.append(0.0)
     for p in substrings(corpus, size, 8, rnd):
+        if p in texts[:260]:
+            continue
         texts.append(p), types.append(NORMAL), scores.append(-rnd.randrange(4, 60) / 4 * max(1, 6 - len(p)))
     write(path, "plamo2", texts, types, scores, bos_token_id=1, eos_token_id=2, unknown_token_id=0, padding_token_id=3)
     keys = {t: i for i, t in enumerate(texts) if types[i] == NORMAL}

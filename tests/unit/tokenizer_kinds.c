@@ -15,9 +15,9 @@ typedef struct {
     int32_t types[300];
     int n_token;
     bool no_scores;
-    int bos, eos, unk, sep, cls;              // -1: absent
-    int space, trim, lower, strip, add_bos;   // -1: absent
-    Str map;                                  // empty: absent
+    int bos, eos, unk, sep, cls;            // -1: absent
+    int space, trim, lower, strip, add_bos; // -1: absent
+    Str map;                                // empty: absent
     GgufKind map_elem;
 } Vocab;
 
@@ -25,8 +25,18 @@ static Arena *arena;
 static const TokenizerOptions plain;
 
 static Vocab empty(const char *model) {
-    return (Vocab){.model = model, .bos = -1, .eos = -1, .unk = -1, .sep = -1, .cls = -1, .space = -1, .trim = -1,
-        .lower = -1, .strip = -1, .add_bos = -1, .map_elem = GGUF_U8};
+    return (Vocab){.model = model,
+        .bos = -1,
+        .eos = -1,
+        .unk = -1,
+        .sep = -1,
+        .cls = -1,
+        .space = -1,
+        .trim = -1,
+        .lower = -1,
+        .strip = -1,
+        .add_bos = -1,
+        .map_elem = GGUF_U8};
 }
 
 static void add(Vocab *v, const char *token, int type, float score) {
@@ -139,8 +149,9 @@ static void check_unigram(void) {
     Vocab v = unigram();
     Tokenizer t = opened(&v);
     CHECK_STR(ids_of(&t, S("a"), TOK_ADD_SPECIAL), "7 1");
-    CHECK_STR(ids_of(&t, S("aba"), 0), "3 8");          // -4 -6.5 is better than -5 -3 -3
-    CHECK_STR(ids_of(&t, S("  ab   c "), 0), "3 6 3 11"); // spaces trimmed; -4 -4 equals -5 -3, and the last token is longer
+    CHECK_STR(ids_of(&t, S("aba"), 0), "3 8"); // -4 -6.5 is better than -5 -3 -3
+    CHECK_STR(
+        ids_of(&t, S("  ab   c "), 0), "3 6 3 11"); // spaces trimmed; -4 -4 equals -5 -3, and the last token is longer
     CHECK_STR(ids_of(&t, S("   "), TOK_ADD_SPECIAL), "1");
     CHECK_STR(ids_of(&t, S(""), 0), "");
     CHECK_STR(ids_of(&t, S("a\u2581b"), 0), "7 3 5");
@@ -164,8 +175,8 @@ static void check_unigram(void) {
 static Str made_map(void) {
     static uint8_t bytes[4 + 4 * 512 + 6];
     uint32_t entry[512] = {0}, n = sizeof entry;
-    entry[0] = 1 << 10;                                        // the root's children at 1 ^ byte
-    entry[1 ^ 'x'] = 'x' | 1 << 8 | ((1 ^ 'x') ^ 256) << 10;   // its children, and its end, at 256 ^ byte
+    entry[0] = 1 << 10;                                      // the root's children at 1 ^ byte
+    entry[1 ^ 'x'] = 'x' | 1 << 8 | ((1 ^ 'x') ^ 256) << 10; // its children, and its end, at 256 ^ byte
     entry[256] = 1u << 31 | 0;
     entry[256 ^ 'y'] = 'y' | 1 << 8 | ((256 ^ 'y') ^ 511) << 10;
     entry[511] = 1u << 31 | 3;
@@ -202,11 +213,13 @@ static void check_map(void) {
     fails(&v, "tokenizer.ggml.precompiled_charsmap has a sequence of more than 64 bytes, or too many sequences");
     entry[1 ^ 'x'] = keep;
     b[0] = 1;
-    fails(&v, "tokenizer.ggml.precompiled_charsmap says that 2049 of its bytes are entries, expected a multiple of 4 up to "
-              "2054");
+    fails(&v,
+        "tokenizer.ggml.precompiled_charsmap says that 2049 of its bytes are entries, expected a multiple of 4 up to "
+        "2054");
     b[0] = 0, b[1] = 255;
-    fails(&v, "tokenizer.ggml.precompiled_charsmap says that 65280 of its bytes are entries, expected a multiple of 4 up "
-              "to 2054");
+    fails(&v,
+        "tokenizer.ggml.precompiled_charsmap says that 65280 of its bytes are entries, expected a multiple of 4 up "
+        "to 2054");
     b[1] = 8;
     v.map_elem = GGUF_F32, v.map.n = 8;
     fails(&v, "tokenizer.ggml.precompiled_charsmap is an array of f32, expected an array of bytes");
@@ -217,15 +230,17 @@ static void check_map(void) {
 static void check_unigram_errors(void) {
     Vocab v = unigram();
     v.no_scores = true;
-    fails(&v, "tokenizer.ggml.scores is missing, which this kind of tokenizer needs; --no-tokenizer builds without one");
+    fails(
+        &v, "tokenizer.ggml.scores is missing, which this kind of tokenizer needs; --no-tokenizer builds without one");
     v = unigram(), v.scores[4] = NAN;
     fails(&v, "tokenizer.ggml.scores[4] is not a number");
     v = unigram(), v.scores[4] = -INFINITY;
     fails(&v, "tokenizer.ggml.scores[4] is not a number");
     v = empty("t5");
     add(&v, "a", TOK_NORMAL, 0);
-    fails(&v, "the tokenizer has no token for a character that no token covers: tokenizer.ggml.unknown_token_id names "
-              "none, and not all bytes have one");
+    fails(&v,
+        "the tokenizer has no token for a character that no token covers: tokenizer.ggml.unknown_token_id names "
+        "none, and not all bytes have one");
 }
 
 // ---- WordPiece ----
@@ -233,8 +248,8 @@ static void check_unigram_errors(void) {
 static Vocab wordpiece(void) { // [PAD] [UNK] [CLS] [SEP] [MASK], hello ##o he ##l ! é 世 ##s
     Vocab v = empty("bert");
     static const char *const special[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
-    static const char *const words[] = {"\u2581hello", "o", "\u2581he", "l", "\u2581!", "\u2581\u00E9", "\u2581\u4E16", "s",
-        "\u2581e", "\u2581[", "\u1100", "\u1161", "\u11A8", "\u2581\u1100"};
+    static const char *const words[] = {"\u2581hello", "o", "\u2581he", "l", "\u2581!", "\u2581\u00E9", "\u2581\u4E16",
+        "s", "\u2581e", "\u2581[", "\u1100", "\u1161", "\u11A8", "\u2581\u1100"};
     for (int i = 0; i < COUNT(special); i++) add(&v, special[i], TOK_CONTROL, 0);
     for (int i = 0; i < COUNT(words); i++) add(&v, words[i], TOK_NORMAL, 0); // 5 on
     v.unk = 1, v.cls = 2, v.sep = 3;
@@ -249,7 +264,7 @@ static void check_words(void) {
     CHECK_STR(ids_of(&t, S("hello!hello"), 0), "5 9 5");
     CHECK_STR(ids_of(&t, S("\u4E16\u4E16l"), 0), "11 11 1"); // a word by itself each; and l begins no word
     CHECK_STR(ids_of(&t, S("\u00C9 e\u0301"), 0), "13 13");
-    CHECK_STR(ids_of(&t, S("\uAC01"), 0), "18 16 17"); // a syllable is its letters
+    CHECK_STR(ids_of(&t, S("\uAC01"), 0), "18 16 17");       // a syllable is its letters
     CHECK_STR(ids_of(&t, (Str){"he\0llo \xFF", 8}, 0), "5"); // what is dropped parts no word
     CHECK_STR(ids_of(&t, S("[MASK]"), 0), "14 1 1");
     CHECK_STR(ids_of(&t, S("hello[MASK]"), TOK_PARSE_SPECIAL | TOK_ADD_SPECIAL), "2 5 4 3");
@@ -277,7 +292,8 @@ static void check_words(void) {
 
 static void check_longest(void) {
     Vocab v = empty("rwkv");
-    static const char *const tokens[] = {"a", "ab", "abcd", "\\n", "\\x00", "\\xc3", "\\xc3\\xa9", "\\\\", "\\'", "</s>"};
+    static const char *const tokens[] = {
+        "a", "ab", "abcd", "\\n", "\\x00", "\\xc3", "\\xc3\\xa9", "\\\\", "\\'", "</s>"};
     add(&v, "<s>", TOK_CONTROL, 0);
     for (int i = 0; i < COUNT(tokens); i++) add(&v, tokens[i], TOK_NORMAL, 0);
     v.add_bos = 1; // this kind has none
@@ -286,8 +302,9 @@ static void check_longest(void) {
     CHECK_STR(ids_of(&t, (Str){"\n\0\xC3\xA9\xC3\\'", 7}, 0), "4 5 7 6 8 9");
     CHECK_STR(ids_of(&t, S("a<s>a</s>"), 0), "1 1 10"); // <s> only if it is read as that; </s> is a token as any
     CHECK_STR(ids_of(&t, S("a<s>a"), TOK_PARSE_SPECIAL), "1 0 1");
-    CHECK_STR(text_of(&t, "4 6 1 7 8 9", 0), "\n||\xC3"
-                                             "a|\u00E9|\\|'|");
+    CHECK_STR(text_of(&t, "4 6 1 7 8 9", 0),
+        "\n||\xC3"
+        "a|\u00E9|\\|'|");
     is_fast(&t, "abc"), is_fast(&t, "z");
     v.unk = 0;
     t = opened(&v);
