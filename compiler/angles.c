@@ -25,6 +25,13 @@ float angles_mix(const Rope *r, int64_t i) {
     return (float) (r->ext * (1 - fmin(1, fmax(0, along))));
 }
 
+bool angles_rests(const Rope *r, int64_t i) {
+    int64_t three = r->section[0] + r->section[1] + r->section[2], all = three + r->section[3];
+    if (all == 0) return false;
+    i %= all;
+    return r->interleaved ? i >= 3 * r->section[i % 3] : i >= three;
+}
+
 bool angles_mixed(const Rope *r) {
     return r->yarn && r->ext != 0;
 }
@@ -46,6 +53,7 @@ void angles_row(const Rope *r, const float *factors, int32_t pos, float *cos_sin
             float mix = angles_mix(r, i);
             angle = angle * (1 - mix) + whole * mix;
         }
+        if (angles_rests(r, i)) angle = 0;
         cos_sin[2 * i] = (float) (cos(angle) * size);
         cos_sin[2 * i + 1] = (float) (sin(angle) * size);
         turn *= step;

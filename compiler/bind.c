@@ -71,6 +71,8 @@ static void bind_fresh(Build *b, Scope *s, Layout l, int64_t size, Loc loc) {
         fail_at(loc, "the file's axis of %lld is not a multiple of %lld", (long long) size, (long long) known);
     fresh->size = size / known;
     scope_bind(b, s, fresh->fresh, NUM((double) fresh->size));
+    Scope *owner;
+    scope_find(s, fresh->fresh, &owner)->which = -1; // it stays known for fresh
 }
 
 // Does the file's shape fit; binds fresh sizes on the way.
@@ -236,17 +238,24 @@ static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str miss
 // A size that a tensor brings.
 static bool is_fresh(Scope *s, const Expr *e) {
     Scope *owner;
+    if (e && e->kind == E_LIST && e->n == 1) e = e->arg[0];
     const Binding *bind = e && e->kind == E_NAME ? scope_find(s, e->name, &owner) : NULL;
-    return bind && bind->decl && bind->which < 0;
+    return bind && bind->which < 0;
 }
 
 // Synth: the last alternative that is tensors of its own, not one for each product of a stack, made as declared.
 static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, const Group *group, int n_group) {
     Str name[MAX_SOURCE] = {t->name};
-    int n = 1, n_tied = 0;
-    for (int i = d->source ? d->source->n : 0; i-- > 0;) {
+    int n = 1, n_tied = 0, n_all = d->source ? d->source->n : 0;
+    bool own = false; // one alternative has the declared name: what does not begin like it is another's tensor
+    for (int i = 0; i < n_all; i++) own |= d->source->arg[i]->kind == E_NAME && str_eq(d->source->arg[i]->name, d->name[0]);
+    int chosen = n_all;
+    for (int i = 0; i < n_all; i++)
+        if (d->source->arg[i]->kind == E_NAME && synth_chosen(b, d->source->arg[i]->name)) chosen = i + 1, own = false;
+    for (int i = chosen; i-- > 0;) {
         const Expr *e = d->source->arg[i];
-        bool tied = e->kind == E_NAME && !str_starts(e->name, str_z(b->a, d->name[0]));
+        bool other = e->kind == E_NAME && !str_eq(e->name, d->name[0]);
+        bool tied = other && (find_source(b, s, e->name) >= 0 || (own && !str_starts(e->name, str_z(b->a, d->name[0]))));
         n = tied ? 0 : source_names(b, s, e, name);
         if (n && !is_numbered(name[0])) break;
         n_tied += tied;
@@ -266,8 +275,7 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, co
         }
         if (t->stack && n_dims < 4) ne[n_dims++] = t->stack;
         bool demanded = !d->optional || is_fresh(s, d->in); // what reads a size of another tensor's is its other half
-        bool whole = str_ends(name[j], ".bias") || str_ends(name[j], ".scale"); // the name says what it is
-        const char *ending = whole ? "" : ".weight";
+        const char *ending = synth_bare(b, name[j]) ? "" : ".weight";
         synth_tensor(b, str_fmt(b->a, "%.*s%.*s%s", FMT(s->prefix), FMT(name[j]), ending), n_dims, ne, demanded);
         if (d->bias != BIAS_NONE)
             synth_tensor(b, str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name[j])), n_dims > 1 ? n_dims - 1 : 1,
@@ -457,7 +465,9 @@ void ignore(Build *b, Scope *s, const Stmt *st) {
     for (int i = 0; i < st->n_name; i++) {
         Str name = paste(b, s, st->name[i], loc_at(st->src, st->at[i]));
         bool quoted = st->src->text.p[st->at[i]] == '"';
-        int key = key_find(b, quoted ? name : key_full(b, name));
+        Str full = quoted ? name : key_full(b, name);
+        if (b->synth) synth_unread(b, full);
+        int key = key_find(b, full);
         if (key >= 0 && s == b->library && b->key_used[key]) continue; // about what no other line reads
         if (key >= 0) b->key_used[key] = 1;
         bool there = mark_tensor(b, str_fmt(b->a, "%.*s%.*s", FMT(s->prefix), FMT(name)));

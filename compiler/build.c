@@ -79,7 +79,7 @@ static bool same_node(const Node *x, const Node *y) {
     same = same && x->shape.n == y->shape.n &&
         memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
     same = same && memcmp(x->in, y->in, sizeof x->in[0] * (size_t) x->n_in) == 0;
-    if (!same || x->op == OP_param) return same;
+    if (!same || x->op == OP_param || x->op == OP_at) return same;
     return memcmp(x->real, y->real, sizeof x->real) == 0 && memcmp(x->num, y->num, sizeof x->num) == 0;
 }
 
@@ -185,7 +185,7 @@ static int settle(Build *b, Str layer, int first_stage, int first_param, int64_t
         for (int i = 0; i < st->n_state; i++)
             if (st->state[i].source) kind->state[i].source[l] = st->state[i].source[0];
         for (int i = 0; i < st->n_node; i++)
-            if (st->node[i].op == OP_param)
+            if (st->node[i].op == OP_param || st->node[i].op == OP_at)
                 g->param[kind->node[i].num[0]].value[l] = g->param[st->node[i].num[0]].value[0];
         g->n_stage = new_stage;
         g->n_param = first_param;
@@ -349,22 +349,35 @@ static void set_context(Build *b) {
     b->context = b->opt->ctx ? b->opt->ctx : b->trained < DEFAULT_CONTEXT ? b->trained : DEFAULT_CONTEXT;
 }
 
-static void set_result(Build *b, Scope *model, const Stmt *d) {
-    Scope *owner;
-    Graph *g = b->g;
-    Binding *logits = scope_find(model, S("logits"), &owner);
-    Loc loc = loc_at(d->src, d->pos);
-    if (g->n_run < 2) fail_at(loc, "the model runs no layer; 'run NAME(x)' does");
-    if (!logits || logits->decl) fail_at(loc, "the model gives no 'logits'");
-    int node = node_of(b, logits->value, loc);
-    const Node *n = &g->stage[b->stage].node[node];
+// What a model may give, the main one first that there is.
+static const char *const results[] = {"logits", "scores", "embedding", "rows"};
+
+static void check_logits(Build *b, const Node *n, Loc loc) {
     bool found;
     builtin_value(b, S("vocab"), loc, &found); // known from here on
     if (shape_size(n->shape) != b->vocab)
         fail_at(n->loc, "logits are %s; one for each of %lld tokens was expected", shape_show(b->a, n->shape),
             (long long) b->vocab);
-    g->logits = graph_global(g, S("logits"), n->shape, n->type, n->rate);
-    set(b, b->stage, node, g->logits, loc);
+}
+
+static void set_result(Build *b, Scope *model, const Stmt *d) {
+    Scope *owner;
+    Graph *g = b->g;
+    Loc loc = loc_at(d->src, d->pos);
+    if (g->n_run < 2) fail_at(loc, "the model runs no layer; 'run NAME(x)' does");
+    for (int i = 0; i < COUNT(results); i++) {
+        Binding *result = scope_find(model, str(results[i]), &owner);
+        if (result && result->decl && result->decl->kind == S_OUTPUT) fail_at(loc, "output '%s' is declared, and nothing gives it a value", results[i]);
+        if (!result || result->decl || owner != model || (i > 0 && !result->output)) continue;
+        int node = node_of(b, result->value, loc);
+        const Node *n = &g->stage[b->stage].node[node];
+        if (i == 0) check_logits(b, n, loc);
+        int global = graph_global(g, str(results[i]), n->shape, n->type, n->rate);
+        if (g->logits < 0) g->logits = global;
+        else *PUSH(b->a, g->output, g->n_output, g->cap_output) = global;
+        set(b, b->stage, node, global, loc);
+    }
+    if (g->logits < 0) fail_at(loc, "the model gives no 'logits' (nor 'scores', 'embedding' or 'rows')");
     for (int i = 0; i < b->n_exported; i++)
         set(b, b->exported[i].stage, b->exported[i].node, b->exported[i].global, loc);
     for (int i = 1; i < g->n_stage; i++)

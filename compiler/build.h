@@ -6,9 +6,9 @@
 #include "graph.h"
 
 typedef struct {
-    int64_t ctx;                   // greatest context asked for; 0: the smaller of the file's context_length and 4096
-    const char *arch_file;         // --arch FILE: this description, whatever the file says; NULL
-    const char *const *arch_dir;   // --arch-dir DIR ...: looked at before the library; NULL-terminated, or NULL
+    int64_t ctx;                 // greatest context asked for; 0: the smaller of the file's context_length and 4096
+    const char *arch_file;       // --arch FILE: this description, whatever the file says; NULL
+    const char *const *arch_dir; // --arch-dir DIR ...: looked at before the library; NULL-terminated, or NULL
     const char *const *ignore_key, *const *ignore_tensor; // NULL-terminated lists, or NULL
 } BuildOptions;
 
@@ -17,7 +17,8 @@ typedef struct {
 Graph *graph_build(Arena *a, const Gguf *gguf, const BuildOptions *opt);
 
 // ggcc synth ARCH -o FILE --set key=value ...: a random model that the description accepts. Same seed, same bytes.
-void synth(Arena *a, const char *arch, const char *path, const char *const *set, int n_set, uint64_t seed, const BuildOptions *opt);
+void synth(Arena *a, const char *arch, const char *path, const char *const *set, int n_set, uint64_t seed,
+    const BuildOptions *opt);
 
 // ggcc infer MODEL.gguf: the text of a draft description for a file whose architecture has none.
 Str infer(Arena *a, const Gguf *gguf);

@@ -100,6 +100,14 @@ static Value reduce(Build *b, Scope *s, const Expr *e, Op op) {
     return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .loc = LOC(e)));
 }
 
+// pool(x, mean | first | last): what a sequence's rows are as one.
+static Value pool(Build *b, Scope *s, const Expr *e, Op op) {
+    Value how = eval(b, s, e->arg[2]);
+    int kind = how.kind == V_FN && str_is(how.text, "mean") ? 0 : how.kind == V_ABSENT && str_is(how.text, "first") ? 1 : how.kind == V_ABSENT && str_is(how.text, "last") ? 2 : -1;
+    if (kind < 0) fail_at(LOC(e->arg[2]), "rows are pooled by mean, first or last");
+    return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .num = {kind}, .loc = LOC(e)));
+}
+
 // norm(x [, w], eps); the weight's bias, if declared, follows.
 static Value norm(Build *b, Scope *s, const Expr *e, Op op) {
     int n = positional(e);
@@ -185,11 +193,6 @@ static Value state_kind(Build *b, Scope *s, const Expr *e, Op op) {
 
 // ---- the table ----
 
-static Value later(Build *b, Scope *s, const Expr *e, Op op) {
-    (void) s, (void) op;
-    not_yet(LOC(e), str_z(b->a, str_fmt(b->a, "'%.*s' is", FMT(e->arg[0]->name))));
-}
-
 // clang-format off
 static const struct {
     const char *name;
@@ -213,7 +216,7 @@ static const struct {
     {"top", 2, 2, "", call_top, OP_top}, {"only", 2, 2, "", call_only, OP_only}, {"mix", 2, 2, "", call_mix, OP_mix},
     {"spread", 3, 3, "", call_spread, OP_spread}, {"join", 1, 99, "", call_join, OP_concat},
     {"conv", 2, 2, "", call_conv, OP_conv}, {"pick", 2, 2, " top score ", call_pick, OP_pick},
-    {"recur", 1, 1, " decay key value read erase write at ", call_recur, OP_recur}, {"pool", 0, 99, NULL, later, N_OP},
+    {"recur", 1, 1, " decay key value read erase write at ", call_recur, OP_recur}, {"pool", 2, 2, "", pool, OP_pool},
 };
 // clang-format on
 

@@ -16,7 +16,9 @@
 
 // ---- stages ----
 
-static bool dumps(const CompileOptions *opt, const char *stage) { return opt->dump && !strcmp(opt->dump, stage); }
+static bool dumps(const CompileOptions *opt, const char *stage) {
+    return opt->dump && !strcmp(opt->dump, stage);
+}
 
 static _Noreturn void dump_and_stop(const Out *o) {
     fwrite(o->p, 1, o->n, stdout);
@@ -43,6 +45,7 @@ static uint64_t hash_of(const Compilation *c, const CompileOptions *opt) {
     out(&o, "%s %d %d %d", GGCC_VERSION, c->plan->kv_f32, c->plan->max_batch, opt->plan.no_fuse);
     uint64_t h = hash64(o.p, o.n, 1);
     for (int i = 0; i < c->gguf->n_tensor; i++) h = hash64(c->gguf->tensor[i].data, c->gguf->tensor[i].n_bytes, h);
+    for (int i = 0; i < c->chat.n; i++) h = hash64(c->chat.file[i].text.p, c->chat.file[i].text.n, h);
     return hash64(c->tokenizer.p, c->tokenizer.n, h);
 }
 
@@ -50,6 +53,7 @@ Compilation compile_plan(Arena *a, const char *model, const CompileOptions *opt)
     Compilation c = compile_graph(a, model, opt);
     c.tools = toolchain_find(opt->cc, opt->march);
     c.tokenizer = tokenizer_build(a, c.gguf, &opt->tokenizer);
+    c.chat = chat_code(a, c.gguf, &opt->chat, c.tokenizer, opt->tokenizer.n_stop > 0);
     c.plan = plan_make(c.graph, target_for(a, c.tools.cc, c.tools.march), &opt->plan);
     Out o = out_new(a);
     if (dumps(opt, "fused")) graph_print(c.graph, &o), dump_and_stop(&o);
@@ -68,30 +72,36 @@ static Str selftest_text(const Compilation *c, const CompileOptions *opt, const 
     for (int i = 0; i < N; i++) ids[i] = (int32_t) ((1 + 7919 * (int64_t) i) % spec->n_vocab), want[i] = true;
     int n = spec->n_ctx < N ? (int) spec->n_ctx : N;
     Interp *in = interp_new(spec, 0);
+    int64_t width = shape_size(spec->global[spec->logits].shape);
     const float *logits = interp_eval(in, ids, n, want);
     Out o = out_new(a);
-    out(&o, "\n// What the interpreter gives for a few tokens; `selftest` compares.\n// clang-format off\nstatic const int32_t selftest_ids[] = {");
+    out(&o,
+        "\n// What the interpreter gives for a few tokens; `selftest` compares.\n// clang-format off\nstatic const "
+        "int32_t selftest_ids[] = {");
     for (int i = 0; i < n; i++) out(&o, "%s%d", i ? ", " : "", ids[i]);
     out(&o, "};\nstatic const SelfCheck selftest_check[] = {\n");
     double sum = 0, square = 0;
     for (int i = 0; i < n; i++) {
-        const float *row = logits + (int64_t) i * spec->n_vocab;
+        const float *row = logits + (int64_t) i * width;
         int32_t top = 0;
-        for (int64_t v = 0; v < spec->n_vocab; v++) {
+        for (int64_t v = 0; v < width; v++) {
             if (row[v] > row[top]) top = (int32_t) v;
             sum += row[v], square += (double) row[v] * row[v];
         }
         out(&o, "    {%d, %d, {", i, top);
-        for (int k = 0; k < SELFTEST_PROBES; k++) out(&o, "%s%lld", k ? ", " : "", (long long) (k * spec->n_vocab / SELFTEST_PROBES));
+        for (int k = 0; k < SELFTEST_PROBES; k++)
+            out(&o, "%s%lld", k ? ", " : "", (long long) (k * width / SELFTEST_PROBES));
         out(&o, "}, {");
-        for (int k = 0; k < SELFTEST_PROBES; k++) out(&o, "%s%.*s", k ? ", " : "", FMT(c_float(a, row[k * spec->n_vocab / SELFTEST_PROBES])));
+        for (int k = 0; k < SELFTEST_PROBES; k++)
+            out(&o, "%s%.*s", k ? ", " : "", FMT(c_float(a, row[k * width / SELFTEST_PROBES])));
         out(&o, "}},\n");
     }
-    double count = (double) n * (double) spec->n_vocab, std = sqrt(fmax(square / count - sum / count * (sum / count), 0));
+    double count = (double) n * (double) width, std = sqrt(fmax(square / count - sum / count * (sum / count), 0));
     bool exact = true; // inputs never rounded, cache in f32
     for (int i = 0; i < c->plan->n_weight; i++) exact &= c->plan->weight[i].layout != LAYOUT_PANELS;
     double tolerance = std * (exact && c->plan->kv_f32 ? 2e-3 : 0.5);
-    out(&o, "};\n// clang-format on\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", n, n, FMT(c_float(a, tolerance)));
+    out(&o, "};\n// clang-format on\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", n, n,
+        FMT(c_float(a, tolerance)));
     interp_free(in);
     return out_text(&o);
 }
@@ -106,9 +116,13 @@ static Str facts_text(const Compilation *c) {
     Arena *a = c->arena;
     Out o = out_new(a);
     const Graph *g = c->graph;
-    out(&o, "target %s, inputs of products rounded to 8 bits: %s\n", c->plan->target->name, c->plan->target->packs ? "where packed" : "no");
-    for (int i = 0; i < g->n_fact; i++) out(&o, "%.*s: %.*s\n", FMT(str_plain(a, g->fact[i].name)), FMT(str_plain(a, g->fact[i].note)));
-    for (int i = 0; i < g->n_ignored; i++) out(&o, "ignored %.*s: %.*s\n", FMT(str_plain(a, g->ignored[i].name)), FMT(str_plain(a, g->ignored[i].note)));
+    out(&o, "target %s, inputs of products rounded to 8 bits: %s\n", c->plan->target->name,
+        c->plan->target->packs ? "where packed" : "no");
+    for (int i = 0; i < g->n_fact; i++)
+        out(&o, "%.*s: %.*s\n", FMT(str_plain(a, g->fact[i].name)), FMT(str_plain(a, g->fact[i].note)));
+    if (c->chat.templates) out(&o, "chat templates: %.*s\n", FMT(c->chat.names));
+    for (int i = 0; i < g->n_ignored; i++)
+        out(&o, "ignored %.*s: %.*s\n", FMT(str_plain(a, g->ignored[i].name)), FMT(str_plain(a, g->ignored[i].note)));
     return out_text(&o);
 }
 
@@ -117,10 +131,12 @@ Compilation compile_source(Arena *a, const char *model, const CompileOptions *op
     const Graph *spec = graph_build(a, c.gguf, &opt->build); // passes changed the other one
     EmitOptions e = {.source_name = base_name(model), .weights_path = opt->weights, .facts = facts_text(&c)};
     e.selftest = selftest_text(&c, opt, spec);
-    const char *program = c.graph->name.n && strspn(str_z(a, c.graph->name), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == c.graph->name.n &&
-                                  c.graph->name.p[0] != '-'
-                              ? str_z(a, c.graph->name)
-                              : "program";
+    const char *program = c.graph->name.n &&
+            strspn(str_z(a, c.graph->name), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
+                c.graph->name.n &&
+            c.graph->name.p[0] != '-'
+        ? str_z(a, c.graph->name)
+        : "program";
     c.source = emit_model(c.plan, &e, str_z(a, build_command(a, &c.tools, c.plan->target, program)));
     if (dumps(opt, "source")) dump_and_stop(&(Out){.p = (char *) c.source.p, .n = c.source.n});
     return c;
@@ -132,6 +148,15 @@ static void write_file(const char *path, Str text) {
     FileOut *f = file_create(path);
     file_write(f, text.p, text.n);
     file_commit(f, false);
+}
+
+// model.c, the templates and the runtime.
+static void write_sources(const Compilation *c, const char *dir) {
+    Arena *a = c->arena;
+    write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), c->source);
+    for (int i = 0; i < c->chat.n; i++)
+        write_file(str_z(a, str_fmt(a, "%s/%s", dir, c->chat.file[i].name)), c->chat.file[i].text);
+    write_runtime(dir, c->chat.templates);
 }
 
 static void pad(FileOut *f, uint64_t align) {
@@ -165,8 +190,8 @@ static void check_space(const char *path, uint64_t need) {
     if (statvfs(dir, &v)) fail("cannot write %s: %s", path, strerror(errno));
     uint64_t have = (uint64_t) v.f_bavail * v.f_frsize;
     if (have < need)
-        fail("%s: %llu MB are needed, but the disk has %llu MB free; free some space or choose another folder", path, (unsigned long long) (need >> 20),
-             (unsigned long long) (have >> 20));
+        fail("%s: %llu MB are needed, but the disk has %llu MB free; free some space or choose another folder", path,
+            (unsigned long long) (need >> 20), (unsigned long long) (have >> 20));
 }
 
 // Compiles into a folder of this run, then puts the program together beside its target.
@@ -174,14 +199,14 @@ static void build_at(Compilation *c, const char *path, const CompileOptions *opt
     Arena *a = c->arena;
     const char *dir = temp_dir();
     check_space(path, c->plan->weight_bytes + c->tokenizer.n + (4 << 20));
-    write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), c->source);
-    write_runtime(dir);
+    write_sources(c, dir);
     double t0 = now_seconds();
-    compile_program(a, &c->tools, c->plan->target, dir);
+    compile_program(a, &c->tools, c->plan->target, dir, &c->chat);
     Str program = file_map(str_z(a, str_fmt(a, "%s/program", dir)));
     int lines = 0;
     for (size_t i = 0; i < c->source.n; i++) lines += c->source.p[i] == '\n';
-    note("compiled %d lines with %s -march=%s: %.0f KB, %.1f s", lines, c->tools.cc, c->tools.march, (double) program.n / 1e3, now_seconds() - t0);
+    note("compiled %d lines with %s -march=%s: %.0f KB, %.1f s", lines, c->tools.cc, c->tools.march,
+        (double) program.n / 1e3, now_seconds() - t0);
     FileOut *f = file_create(path), *beside = opt->weights ? file_create(opt->weights) : NULL;
     file_write(f, program.p, program.n);
     write_data(c, beside ? beside : f);
@@ -194,8 +219,7 @@ Traced compile_for_verify(Arena *a, const char *model, const CompileOptions *opt
     Traced t = {.c = compile_source(a, model, opt)};
     t.spec = graph_build(a, t.c.gguf, &opt->build);
     const char *dir = temp_dir();
-    write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), t.c.source);
-    write_runtime(dir);
+    write_sources(&t.c, dir);
     compile_traced(a, &t.c.tools, t.c.plan->target, dir);
     t.object = str_z(a, str_fmt(a, "%s/model.so", dir)), t.weights = str_z(a, str_fmt(a, "%s/weights", dir));
     FileOut *f = file_create(t.weights);
@@ -208,8 +232,9 @@ void cmd_build(const char *model, const char *path, const CompileOptions *opt) {
     double t0 = now_seconds();
     Arena *a = arena_new();
     Compilation c = compile_source(a, model, opt);
-    note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s", FMT(c.graph->arch), FMT(str_plain(a, c.graph->name)), (long long) c.graph->n_layer,
-         (long long) c.graph->n_ctx, (double) c.plan->weight_bytes / 1e6, c.plan->n_kernel, now_seconds() - t0);
+    note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s", FMT(c.graph->arch),
+        FMT(str_plain(a, c.graph->name)), (long long) c.graph->n_layer, (long long) c.graph->n_ctx,
+        (double) c.plan->weight_bytes / 1e6, c.plan->n_kernel, now_seconds() - t0);
     build_at(&c, path, opt);
     note("%s: %.1f s", path, now_seconds() - t0);
 }
@@ -220,14 +245,15 @@ void cmd_emit(const char *model, const char *dir, const CompileOptions *opt) {
     if (!beside.weights) beside.weights = "weights.bin";
     Compilation c = compile_source(a, model, &beside);
     if (mkdir(dir, 0777) && errno != EEXIST) fail("cannot make the folder %s: %s", dir, strerror(errno));
-    write_file(str_z(a, str_fmt(a, "%s/model.c", dir)), c.source);
-    write_runtime(dir);
-    const char *weights = beside.weights[0] == '/' ? beside.weights : str_z(a, str_fmt(a, "%s/%s", dir, beside.weights));
+    write_sources(&c, dir);
+    const char *weights =
+        beside.weights[0] == '/' ? beside.weights : str_z(a, str_fmt(a, "%s/%s", dir, beside.weights));
     check_space(weights, c.plan->weight_bytes + c.tokenizer.n + (1 << 20));
     FileOut *f = file_create(weights);
     write_data(&c, f);
     file_commit(f, false);
-    note("%s: model.c, runtime/ and the weights; build in that folder with\n    %.*s", dir, FMT(build_command(a, &c.tools, c.plan->target, "program")));
+    note("%s: model.c, chat_*.c, runtime/ and the weights; build in that folder with\n    %.*s", dir,
+        FMT(build_command(a, &c.tools, c.plan->target, "program")));
 }
 
 void cmd_explain(const char *model, const CompileOptions *opt) {
@@ -240,7 +266,9 @@ void cmd_explain(const char *model, const CompileOptions *opt) {
 
 const char *cached_program(Arena *a, const char *model, const CompileOptions *opt) {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    Str dir = base && *base ? str_fmt(a, "%s/ggcc", base) : home && *home ? str_fmt(a, "%s/.cache/ggcc", home) : str_fmt(a, "/tmp/ggcc-%d", (int) getuid());
+    Str dir = base && *base ? str_fmt(a, "%s/ggcc", base)
+        : home && *home     ? str_fmt(a, "%s/.cache/ggcc", home)
+                            : str_fmt(a, "/tmp/ggcc-%d", (int) getuid());
     for (size_t i = 1; i <= dir.n; i++)
         if (i == dir.n || dir.p[i] == '/') mkdir(str_z(a, (Str){dir.p, i}), 0700);
     Compilation c = compile_plan(a, model, opt);

@@ -3,6 +3,7 @@
 #define DRIVER_H
 
 #include "build.h"
+#include "chat.h"
 #include "plan.h"
 #include "tokenizer.h"
 #include "toolchain.h"
@@ -11,9 +12,10 @@ typedef struct {
     BuildOptions build;
     PlanOptions plan;
     TokenizerOptions tokenizer;
+    ChatOptions chat;
     const char *cc, *march, *target;
-    const char *weights;  // --weights FILE
-    const char *dump;     // --dump=STAGE
+    const char *weights; // --weights FILE
+    const char *dump;    // --dump=STAGE
 } CompileOptions;
 
 typedef struct {
@@ -22,8 +24,9 @@ typedef struct {
     Graph *graph;
     Plan *plan;
     Toolchain tools;
-    Str tokenizer;        // the blob
-    Str source;           // model.c
+    Str tokenizer; // the blob
+    ChatCode chat; // its templates
+    Str source;    // model.c
 } Compilation;
 
 // Stages up to the graph (the interpreter's), the plan, the source. Each runs the ones before it.
@@ -31,10 +34,11 @@ Compilation compile_graph(Arena *a, const char *model, const CompileOptions *opt
 Compilation compile_plan(Arena *a, const char *model, const CompileOptions *opt);
 Compilation compile_source(Arena *a, const char *model, const CompileOptions *opt);
 
-// For verify: the generated code as a shared object with -DTRACE, and the packed weights alone in a file (of this run, removed at its end).
+// For verify: the generated code as a shared object with -DTRACE, and the packed weights alone in a file (of this
+// run, removed at its end).
 typedef struct {
     Compilation c;
-    const Graph *spec;      // the graph before the passes: what the interpreter takes as the model's meaning
+    const Graph *spec; // the graph before the passes: what the interpreter takes as the model's meaning
     const char *object, *weights;
 } Traced;
 Traced compile_for_verify(Arena *a, const char *model, const CompileOptions *opt);

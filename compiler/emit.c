@@ -11,15 +11,17 @@ typedef struct {
     const Graph *g;
     Arena *a;
     Out o;
-    KernelText *text;      // of each kernel of the plan
-    Str *name;             // the function's name; kernels of equal text share one
-    bool *shared;          // its text was printed under another name
-    Names names;           // of the file
+    KernelText *text; // of each kernel of the plan
+    Str *name;        // the function's name; kernels of equal text share one
+    bool *shared;     // its text was printed under another name
+    Names names;      // of the file
     Str *stage_fn, *stage_table;
     Str *param_table;
 } Emit;
 
-static void heading(Emit *e, const char *what) { out(&e->o, "\n// ---- %s ----\n", what); }
+static void heading(Emit *e, const char *what) {
+    out(&e->o, "\n// ---- %s ----\n", what);
+}
 
 // Text from files in comments: no byte that could end the comment or confuse a terminal.
 static Str plain(Arena *a, Str s) {
@@ -35,12 +37,17 @@ static Str plain(Arena *a, Str s) {
 // ---- kernels ----
 
 static KernelText (*const print_kernel[])(const Plan *p, const Kernel *k) = {
-    [K_ROWS] = print_row_kernel, [K_MATMUL] = print_matmul, [K_ATTENTION] = print_attention, [K_EXPERTS] = print_experts, [K_STATE] = print_state,
+    [K_ROWS] = print_row_kernel,
+    [K_MATMUL] = print_matmul,
+    [K_ATTENTION] = print_attention,
+    [K_EXPERTS] = print_experts,
+    [K_STATE] = print_state,
 };
 
 static void print_kernels(Emit *e) {
     const Plan *p = e->p;
-    e->text = NEWN(e->a, KernelText, p->n_kernel + 1), e->name = NEWN(e->a, Str, p->n_kernel + 1), e->shared = NEWN(e->a, bool, p->n_kernel + 1);
+    e->text = NEWN(e->a, KernelText, p->n_kernel + 1), e->name = NEWN(e->a, Str, p->n_kernel + 1),
+    e->shared = NEWN(e->a, bool, p->n_kernel + 1);
     for (int i = 0; i < p->n_kernel; i++) {
         const Kernel *k = &p->kernel[i];
         e->text[i] = print_kernel[k->kind](p, k);
@@ -65,9 +72,10 @@ static void emit_support(Emit *e) {
     static const struct { // what row operators call
         Op op;
         const char *file;
-    } wanted[] = {{OP_q8, "q8.h"}, {OP_rope, "rope.h"}, {OP_put, "kv.h"}, {OP_softmax, "norm.h"}, {OP_layer_norm, "norm.h"},
-                {OP_top, "choose.h"}, {OP_gather, "choose.h"}, {OP_only, "choose.h"}, {OP_embed, "choose.h"}, {OP_mix, "choose.h"},
-                {OP_sum_first, "choose.h"}, {OP_conv, "choose.h"}, {OP_spread, "choose.h"}};
+    } wanted[] = {{OP_q8, "q8.h"}, {OP_rope, "rope.h"}, {OP_put, "kv.h"}, {OP_softmax, "norm.h"},
+        {OP_layer_norm, "norm.h"}, {OP_top, "choose.h"}, {OP_gather, "choose.h"}, {OP_only, "choose.h"},
+        {OP_embed, "choose.h"}, {OP_mix, "choose.h"}, {OP_sum_first, "choose.h"}, {OP_conv, "choose.h"},
+        {OP_spread, "choose.h"}};
     for (int i = 0; i < COUNT(always); i++) template_require(&e->o, &s, always[i]);
     for (int si = 0; si < e->g->n_stage; si++)
         for (int i = 0; i < e->g->stage[si].n_node; i++)
@@ -77,7 +85,8 @@ static void emit_support(Emit *e) {
         const PackedWeight *pw = &e->p->weight[i];
         if (pw->layout == LAYOUT_F32) continue;
         const Format *f = format_of(e->g->stage[pw->stage].weight[pw->weight].type);
-        template_require(&e->o, &s, str_z(e->a, str_fmt(e->a, "%s.%s", f->name, pw->layout == LAYOUT_PANELS ? "packed" : "decode")));
+        template_require(
+            &e->o, &s, str_z(e->a, str_fmt(e->a, "%s.%s", f->name, pw->layout == LAYOUT_PANELS ? "packed" : "decode")));
     }
     for (int i = 0; i < e->p->n_kernel; i++) {
         const Kernel *k = &e->p->kernel[i];
@@ -107,7 +116,8 @@ static const float *rope_factors(Emit *e, int rope) {
 
 static void emit_floats(Emit *e, const char *name, const float *v, int64_t n) {
     out(&e->o, "    static const float %s[%lld] = {", name, (long long) n);
-    for (int64_t j = 0; j < n; j++) out(&e->o, "%s%.*s%s", j % 8 ? " " : "\n        ", FMT(c_float(e->a, v[j])), j + 1 < n ? "," : "");
+    for (int64_t j = 0; j < n; j++)
+        out(&e->o, "%s%.*s%s", j % 8 ? " " : "\n        ", FMT(c_float(e->a, v[j])), j + 1 < n ? "," : "");
     out(&e->o, "\n    };\n");
 }
 
@@ -117,8 +127,10 @@ static void emit_angles(Emit *e) {
         const Rope *r = &e->g->rope[i];
         int64_t n = r->dims / 2;
         const float *factors = rope_factors(e, i);
-        out(&e->o, "\n// Rotation %.*s: %s, %lld dims, base %g. Angles are f32; each pair's is the one before it times a constant.\n", FMT(plain(e->a, r->name)),
-            r->halves ? "pairs of halves" : "adjacent pairs", (long long) r->dims, r->base);
+        out(&e->o,
+            "\n// Rotation %.*s: %s, %lld dims, base %g. Angles are f32; each pair's is the one before it times a "
+            "constant.\n",
+            FMT(plain(e->a, r->name)), r->halves ? "pairs of halves" : "adjacent pairs", (long long) r->dims, r->base);
         out(&e->o, "static void angles_%.*s(int32_t pos, float *cos_sin) {\n", FMT(r->name));
         if (factors) emit_floats(e, "factor", factors, n);
         if (angles_mixed(r)) {
@@ -126,16 +138,31 @@ static void emit_angles(Emit *e) {
             for (int64_t j = 0; j < n; j++) mix[j] = angles_mix(r, j);
             emit_floats(e, "mix", mix, n);
         }
-        out(&e->o, "    float turn = (float) pos;\n    for (int i = 0; i < %lld; i++, turn *= %.*s) {\n", (long long) n, FMT(c_float(e->a, angles_step(r))));
+        bool rests = false;
+        float *turns = NEWN(e->a, float, n + 1);
+        for (int64_t j = 0; j < n; j++) turns[j] = angles_rests(r, j) ? 0 : 1, rests |= turns[j] == 0;
+        if (rests) emit_floats(e, "turns", turns, n);
+        const char *turned = rests ? "angle * turns[i]" : "angle"; // what the fourth stream of positions turns stands still
+        out(&e->o, "    float turn = (float) pos;\n    for (int i = 0; i < %lld; i++, turn *= %.*s) {\n", (long long) n,
+            FMT(c_float(e->a, angles_step(r))));
         const char *whole = factors ? "turn / factor[i]" : "turn";
         Str scale = r->scale == 1 ? S("") : str_fmt(e->a, "%.*s * ", FMT(c_float(e->a, r->scale)));
         Str size = angles_size(r) == 1 ? S("") : str_fmt(e->a, " * %.17g", angles_size(r));
         if (angles_mixed(r))
-            out(&e->o, "        const float whole = %s, angle = %.*swhole * (1 - mix[i]) + whole * mix[i];\n", whole, FMT(scale));
+            out(&e->o, "        const float whole = %s, angle = %.*swhole * (1 - mix[i]) + whole * mix[i];\n", whole,
+                FMT(scale));
         else if (scale.n && factors) out(&e->o, "        const float angle = %.*s(%s);\n", FMT(scale), whole);
         else out(&e->o, "        const float angle = %.*s%s;\n", FMT(scale), whole);
-        if (size.n) out(&e->o, "        cos_sin[2 * i] = (float) (cos(angle)%.*s);\n        cos_sin[2 * i + 1] = (float) (sin(angle)%.*s);\n    }\n}\n", FMT(size), FMT(size));
-        else out(&e->o, "        cos_sin[2 * i] = (float) cos(angle);\n        cos_sin[2 * i + 1] = (float) sin(angle);\n    }\n}\n");
+        if (size.n)
+            out(&e->o,
+                "        cos_sin[2 * i] = (float) (cos(%s)%.*s);\n        cos_sin[2 * i + 1] = (float) "
+                "(sin(%s)%.*s);\n    }\n}\n",
+                turned, FMT(size), turned, FMT(size));
+        else
+            out(&e->o,
+                "        cos_sin[2 * i] = (float) cos(%s);\n        cos_sin[2 * i + 1] = (float) sin(%s);\n    "
+                "}\n}\n",
+                turned, turned);
     }
 }
 
@@ -166,7 +193,8 @@ static void emit_stage_table(Emit *e, int stage) {
     Str *field = stage_fields(e, stage, &n);
     if (!n) return;
     Str table = e->stage_table[stage] = name_fresh(&e->names, str_fmt(e->a, "%.*s_at", FMT(s->name)));
-    out(&e->o, "\n// %.*s: bytes from the start of the weights%s.\n", FMT(plain(e->a, s->name)), s->n_state ? "; keys and values: bytes from the start of a page" : "");
+    out(&e->o, "\n// %.*s: bytes from the start of the weights%s.\n", FMT(plain(e->a, s->name)),
+        s->n_state ? "; keys and values: bytes from the start of a page" : "");
     out(&e->o, "static const struct %.*s {\n    uint64_t ", FMT(table));
     for (int i = 0; i < n; i++) out(&e->o, "%s%.*s", i ? ", " : "", FMT(field[i]));
     long long layers = s->layered ? (long long) e->g->n_layer : 1;
@@ -178,7 +206,9 @@ static void emit_stage_table(Emit *e, int stage) {
             out(&e->o, "    [%d] = {", l);
             int k = 0;
             for (int j = 0; j < s->n_weight; j++)
-                if (e->p->packed[stage][j] >= 0) out(&e->o, "%s%llu", k++ ? ", " : "", (unsigned long long) e->p->weight[e->p->packed[stage][j]].offset[l]);
+                if (e->p->packed[stage][j] >= 0)
+                    out(&e->o, "%s%llu", k++ ? ", " : "",
+                        (unsigned long long) e->p->weight[e->p->packed[stage][j]].offset[l]);
             for (int j = 0; j < s->n_state; j++) {
                 const StatePlan *sp = &e->p->state[e->p->state_of[stage][j]];
                 out(&e->o, "%s%llu", k++ ? ", " : "", (unsigned long long) sp->k_at[l]);
@@ -194,7 +224,8 @@ static void emit_params(Emit *e) {
     for (int i = 0; i < e->g->n_param; i++) {
         e->param_table[i] = name_fresh(&e->names, e->g->param[i].name);
         out(&e->o, "\nstatic const float %.*s[%lld] = {", FMT(e->param_table[i]), (long long) e->g->n_layer);
-        for (int64_t l = 0; l < e->g->n_layer; l++) out(&e->o, "%s%.*s", l ? ", " : "", FMT(c_float(e->a, e->g->param[i].value[l])));
+        for (int64_t l = 0; l < e->g->n_layer; l++)
+            out(&e->o, "%s%.*s", l ? ", " : "", FMT(c_float(e->a, e->g->param[i].value[l])));
         out(&e->o, "};\n");
     }
 }
@@ -205,8 +236,8 @@ typedef struct {
     Emit *e;
     int stage;
     Names names;
-    Str *buffer;   // the local pointer of each buffer; "" when not declared
-    Str *field;    // of each packed weight's place in the table
+    Str *buffer;      // the local pointer of each buffer; "" when not declared
+    Str *field;       // of each packed weight's place in the table
     Str *decl, *note; // lines that declare pointers, and what stands behind them
     int n_decl, cap_decl, n_note, cap_note;
     Out body;
@@ -217,13 +248,16 @@ static Str buffer_name(StageOut *s, int b) {
     if (s->buffer[b].n) return s->buffer[b];
     const Buffer *buf = &s->e->p->buffer[b];
     if (buf->logits) return s->buffer[b] = S("m->logits");
-    Str name = s->buffer[b] = name_fresh(&s->names, buf->type == Q8 ? str_fmt(s->e->a, "%.*s_q8", FMT(buf->name)) : buf->name);
-    static const char *const forms[] = {[Q8] = "uint8_t *const %.*s = m->scratch + %llu;", [F32] = "float *const %.*s = (float *) (m->scratch + %llu);",
-                                        [I32] = "int32_t *const %.*s = (int32_t *) (m->scratch + %llu);"};
+    Str name = s->buffer[b] =
+        name_fresh(&s->names, buf->type == Q8 ? str_fmt(s->e->a, "%.*s_q8", FMT(buf->name)) : buf->name);
+    static const char *const forms[] = {[Q8] = "uint8_t *const %.*s = m->scratch + %llu;",
+        [F32] = "float *const %.*s = (float *) (m->scratch + %llu);",
+        [I32] = "int32_t *const %.*s = (int32_t *) (m->scratch + %llu);"};
     const char *form = forms[buf->type];
-    *PUSH(s->e->a, s->decl, s->n_decl, s->cap_decl) = str_fmt(s->e->a, form, FMT(name), (unsigned long long) buf->offset);
-    *PUSH(s->e->a, s->note, s->n_note, s->cap_note) =
-        str_fmt(s->e->a, "// [%s][%lld]%s", buf->rate == RATE_OUT ? "outs" : "rows", (long long) buf->width, buf->type == Q8 ? ", 8 bits" : "");
+    *PUSH(s->e->a, s->decl, s->n_decl, s->cap_decl) =
+        str_fmt(s->e->a, form, FMT(name), (unsigned long long) buf->offset);
+    *PUSH(s->e->a, s->note, s->n_note, s->cap_note) = str_fmt(s->e->a, "// [%s][%lld]%s",
+        buf->rate == RATE_OUT ? "outs" : "rows", (long long) buf->width, buf->type == Q8 ? ", 8 bits" : "");
     return name;
 }
 
@@ -237,8 +271,12 @@ static Str call_arg(StageOut *s, const Arg *a) {
     case ARG_PARAM: s->layer = true; return str_fmt(ar, "%.*s[l]", FMT(s->e->param_table[a->index]));
     case ARG_WEIGHT:
         s->weights = s->at = true;
-        return str_fmt(ar, p->weight[a->index].layout == LAYOUT_F32 ? "(const float *) (weights + at->%.*s)" : "weights + at->%.*s", FMT(s->field[a->index]));
-    default: s->at = true; return str_fmt(ar, "at->%.*s", FMT(s->field[p->n_weight + 2 * a->index + (a->kind == ARG_STATE_V)]));
+        return str_fmt(ar,
+            p->weight[a->index].layout == LAYOUT_F32 ? "(const float *) (weights + at->%.*s)" : "weights + at->%.*s",
+            FMT(s->field[a->index]));
+    default:
+        s->at = true;
+        return str_fmt(ar, "at->%.*s", FMT(s->field[p->n_weight + 2 * a->index + (a->kind == ARG_STATE_V)]));
     }
 }
 
@@ -251,7 +289,8 @@ static Str call_args(StageOut *s, const KernelText *t) {
 static void step_rows(StageOut *s, int step, const Kernel *k, const KernelText *t, Str name) {
     const char *count = k->rate == RATE_OUT ? "m->outs" : "m->rows";
     Str args = call_args(s, t);
-    out(&s->body, "ROWS(w, %d, %s, %s, r)\n    %.*s(%.*s, r);\n", step, s->layer ? "l" : "0", count, FMT(name), FMT(args));
+    out(&s->body, "ROWS(w, %d, %s, %s, r)\n    %.*s(%.*s, r);\n", step, s->layer ? "l" : "0", count, FMT(name),
+        FMT(args));
 }
 
 static void step_matmul(StageOut *s, int step, const Kernel *k, const KernelText *t, Str name) {
@@ -261,15 +300,18 @@ static void step_matmul(StageOut *s, int step, const Kernel *k, const KernelText
     int64_t from;
     int x = behind_views(st, heavy->in[0], &from);
     Place place = s->e->p->place[k->stage][heavy->in[0]];
-    if (place.from || shape_size(st->node[x].shape) != k->in) fail("internal: product %.*s reads a part of a row", FMT(k->name));
+    if (place.from || shape_size(st->node[x].shape) != k->in)
+        fail("internal: product %.*s reads a part of a row", FMT(k->name));
     int pw = s->e->p->packed[k->stage][heavy->weight];
     Str weight = call_arg(s, &(Arg){.kind = ARG_WEIGHT, .index = pw});
     if (s->e->p->weight[pw].layout == LAYOUT_F32) weight = str_fmt(s->e->a, "(const uint8_t *) %.*s", FMT(weight));
     Str in = buffer_name(s, place.buffer), args = call_args(s, t);
     if (s->e->p->buffer[place.buffer].type != Q8) in = str_fmt(s->e->a, "(const uint8_t *) %.*s", FMT(in));
     long long groups = ((k->out + 15) / 16 + k->panels - 1) / k->panels;
-    out(&s->body, "STEP(w, %d, %s, %lld * ((%s + %d) / %d), p)\n", step, s->layer ? "l" : "0", groups, count, k->rows - 1, k->rows);
-    out(&s->body, "    %.*s(%.*s, %.*s, %s, p%s%.*s);\n", FMT(name), FMT(weight), FMT(in), count, args.n ? ", " : "", FMT(args));
+    out(&s->body, "STEP(w, %d, %s, %lld * ((%s + %d) / %d), p)\n", step, s->layer ? "l" : "0", groups, count,
+        k->rows - 1, k->rows);
+    out(&s->body, "    %.*s(%.*s, %.*s, %s, p%s%.*s);\n", FMT(name), FMT(weight), FMT(in), count, args.n ? ", " : "",
+        FMT(args));
 }
 
 static void step_heavy(StageOut *s, int step, const KernelText *t, Str name) {
@@ -296,7 +338,8 @@ static void emit_stage(Emit *e, int stage) {
     for (int j = 0; j < st->n_weight; j++)
         if (e->p->packed[stage][j] >= 0) s.field[e->p->packed[stage][j]] = field[k++];
     for (int j = 0; j < st->n_state; j++, k += 2)
-        s.field[e->p->n_weight + 2 * e->p->state_of[stage][j]] = field[k], s.field[e->p->n_weight + 2 * e->p->state_of[stage][j] + 1] = field[k + 1];
+        s.field[e->p->n_weight + 2 * e->p->state_of[stage][j]] = field[k],
+                                     s.field[e->p->n_weight + 2 * e->p->state_of[stage][j] + 1] = field[k + 1];
     s.body = out_new(e->a);
     s.body.indent = 1;
     for (int i = 0; i < e->p->n_step; i++) {
@@ -307,8 +350,11 @@ static void emit_stage(Emit *e, int stage) {
         else if (kernel->kind == K_MATMUL) step_matmul(&s, i, kernel, &e->text[ki], e->name[ki]);
         else step_heavy(&s, i, &e->text[ki], e->name[ki]);
     }
-    out(&e->o, "\nstatic void %.*s(const Model *m, Worker *w%s) {\n", FMT(e->stage_fn[stage]), st->layered ? ", int l" : "");
-    if (s.at) out(&e->o, st->layered ? "    const struct %.*s *at = &%.*s[l];\n" : "    const struct %.*s *at = %.*s;\n", FMT(e->stage_table[stage]), FMT(e->stage_table[stage]));
+    out(&e->o, "\nstatic void %.*s(const Model *m, Worker *w%s) {\n", FMT(e->stage_fn[stage]),
+        st->layered ? ", int l" : "");
+    if (s.at)
+        out(&e->o, st->layered ? "    const struct %.*s *at = &%.*s[l];\n" : "    const struct %.*s *at = %.*s;\n",
+            FMT(e->stage_table[stage]), FMT(e->stage_table[stage]));
     if (s.weights) out(&e->o, "    const uint8_t *const weights = m->weights;\n");
     size_t widest = 0;
     for (int i = 0; i < s.n_decl; i++) widest = s.decl[i].n > widest ? s.decl[i].n : widest;
@@ -335,9 +381,27 @@ static void emit_forward(Emit *e) {
         Str fn = e->stage_fn[run->stage];
         if (!e->g->stage[run->stage].layered) out(&e->o, "    %.*s(m, w);\n", FMT(fn));
         else if (run->count == 1) out(&e->o, "    %.*s(m, w, %d);\n", FMT(fn), run->first);
-        else out(&e->o, "    for (int l = %d; l < %d; l++) %.*s(m, w, l);\n", run->first, run->first + run->count, FMT(fn));
+        else
+            out(&e->o, "    for (int l = %d; l < %d; l++) %.*s(m, w, l);\n", run->first, run->first + run->count,
+                FMT(fn));
     }
     out(&e->o, "}\n");
+}
+
+// What a forward gives: the main result in m->logits, others in the scratch.
+static void emit_results(Emit *e) {
+    const Graph *g = e->g;
+    const Global *main = &g->global[g->logits];
+    out(&e->o, "    .result = %.*s,\n    .n_result = %lld,\n", FMT(str_c(e->a, main->name)), (long long) shape_size(main->shape));
+    if (!g->n_output) return;
+    out(&e->o, "    .n_output = %d,\n    .output = {\n", g->n_output);
+    for (int i = 0; i < g->n_output; i++) {
+        const Global *v = &g->global[g->output[i]];
+        Str name = str_ends(v->name, "_out") && v->rate == RATE_OUT ? (Str){v->name.p, v->name.n - 4} : v->name;
+        out(&e->o, "        {%.*s, %lld, %s, %llu},\n", FMT(str_c(e->a, name)), (long long) shape_size(v->shape), v->rate == RATE_OUT ? "true" : "false",
+            (unsigned long long) e->p->buffer[g->output[i]].offset);
+    }
+    out(&e->o, "    },\n");
 }
 
 static void emit_info(Emit *e, const EmitOptions *opt) {
@@ -356,21 +420,31 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
         out(&e->o, "    %.*s%s", FMT(str_c(a, (Str){facts.p, len})), len < facts.n ? "\n" : "");
         facts.p += len, facts.n -= len;
     }
-    out(&e->o, ";\n\nconst ModelInfo model_info = {\n    .name = %.*s,\n    .arch = %.*s,\n    .source = %.*s,\n", FMT(str_c(a, str_plain(a, g->name))), FMT(str_c(a, str_plain(a, g->arch))),
+    out(&e->o, ";\n\nconst ModelInfo model_info = {\n    .name = %.*s,\n    .arch = %.*s,\n    .source = %.*s,\n",
+        FMT(str_c(a, str_plain(a, g->name))), FMT(str_c(a, str_plain(a, g->arch))),
         FMT(str_c(a, str_plain(a, str(opt->source_name)))));
     out(&e->o, "    .hash = 0x%016llxu,\n", (unsigned long long) p->hash);
-    out(&e->o, "    .n_vocab = %lld,\n    .n_ctx = %lld,\n    .n_layer = %lld,\n    .n_embd = %lld,\n    .max_batch = %d,\n    .max_out = %d,\n", (long long) g->n_vocab,
-        (long long) g->n_ctx, (long long) g->n_layer, (long long) g->n_embd, p->max_batch, p->max_out);
+    out(&e->o,
+        "    .n_vocab = %lld,\n    .n_ctx = %lld,\n    .n_layer = %lld,\n    .n_embd = %lld,\n    .max_batch = %d,\n   "
+        " .max_out = %d,\n",
+        (long long) g->n_vocab, (long long) g->n_ctx, (long long) g->n_layer, (long long) g->n_embd, p->max_batch,
+        p->max_out);
+    emit_results(e);
     if (p->fixed_bytes) out(&e->o, "    .fixed_bytes = %llu,\n", (unsigned long long) p->fixed_bytes);
     if (graph_whole(g)) out(&e->o, "    .whole = true,\n");
-    out(&e->o, "    .weight_bytes = %llu,\n    .scratch_bytes = %llu,\n    .thread_bytes = %llu,\n    .n_group = %d,\n    .group = {\n", (unsigned long long) p->weight_bytes,
-        (unsigned long long) p->scratch_bytes, (unsigned long long) p->thread_bytes, p->n_group);
+    out(&e->o,
+        "    .weight_bytes = %llu,\n    .scratch_bytes = %llu,\n    .thread_bytes = %llu,\n    .n_group = %d,\n    "
+        ".group = {\n",
+        (unsigned long long) p->weight_bytes, (unsigned long long) p->scratch_bytes,
+        (unsigned long long) p->thread_bytes, p->n_group);
     for (int i = 0; i < p->n_group; i++)
-        out(&e->o, "        {%.*s, %llu, %lld},\n", FMT(str_c(a, p->group[i].name)), (unsigned long long) p->group[i].page_bytes, (long long) p->group[i].window);
-    out(&e->o, "    },\n    .cpu = %.*s,\n    .kv_type = \"%s\",\n    .param_count = %llu,\n    .info = info,\n};\n", FMT(str_c(a, str(p->target->cpu))), p->kv_f32 ? "f32" : "f16",
-        (unsigned long long) params);
+        out(&e->o, "        {%.*s, %llu, %lld},\n", FMT(str_c(a, p->group[i].name)),
+            (unsigned long long) p->group[i].page_bytes, (long long) p->group[i].window);
+    out(&e->o, "    },\n    .cpu = %.*s,\n    .kv_type = \"%s\",\n    .param_count = %llu,\n    .info = info,\n};\n",
+        FMT(str_c(a, str(p->target->cpu))), p->kv_f32 ? "f32" : "f16", (unsigned long long) params);
     out(&e->o, "const char *const compiler_version = \"ggcc " GGCC_VERSION "\";\n");
-    if (opt->weights_path) out(&e->o, "const char *const weights_file = %.*s;\n", FMT(str_c(a, str(opt->weights_path))));
+    if (opt->weights_path)
+        out(&e->o, "const char *const weights_file = %.*s;\n", FMT(str_c(a, str(opt->weights_path))));
     else out(&e->o, "const char *const weights_file = NULL;\n");
     out_str(&e->o, opt->selftest);
 }
@@ -407,17 +481,26 @@ static Str wrapped(Arena *a, Str text) {
 Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
     Arena *a = p->graph->arena;
     Emit e = {.p = p, .g = p->graph, .a = a, .o = out_new(a), .names = {.arena = a}};
-    static const char *const ours[] = {"model_forward", "model_info", "weights_file", "compiler_version", "selftest", "rope_halves", "rope_adjacent"};
+    static const char *const ours[] = {
+        "model_forward", "model_info", "weights_file", "compiler_version", "selftest", "rope_halves", "rope_adjacent"};
     for (int i = 0; i < COUNT(ours); i++) name_fresh(&e.names, str(ours[i]));
     e.stage_fn = NEWN(a, Str, p->graph->n_stage + 1), e.stage_table = NEWN(a, Str, p->graph->n_stage + 1);
     e.param_table = NEWN(a, Str, p->graph->n_param + 1);
     for (int i = 0; i < p->graph->n_stage; i++) e.stage_fn[i] = name_fresh(&e.names, p->graph->stage[i].name);
-    out(&e.o, "// %.*s (%.*s), compiled by ggcc %s from %.*s.\n//\n// Build it with\n//     %s\n//\n", FMT(plain(a, p->graph->name)), FMT(plain(a, p->graph->arch)), GGCC_VERSION,
+    out(&e.o, "// %.*s (%.*s), compiled by ggcc %s from %.*s.\n//\n// Build it with\n//     %s\n//\n",
+        FMT(plain(a, p->graph->name)), FMT(plain(a, p->graph->arch)), GGCC_VERSION,
         FMT(plain(a, str(opt->source_name))), command);
-    out(&e.o, "// In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces\n"
-              "// that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in\n"
-              "// m->weights, keys and values in pages.\n");
-    out(&e.o, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n#include \"model.h\"\n#include \"selftest.h\"\n", p->target->includes);
+    out(&e.o,
+        "// In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut "
+        "into pieces\n"
+        "// that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights "
+        "packed in\n"
+        "// m->weights, keys and values in pages.\n"
+        "// Begin at `the model`, far below; its kernels stand before it, and before them arithmetic that every model shares.\n");
+    out(&e.o,
+        "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n#include "
+        "\"model.h\"\n#include \"selftest.h\"\n",
+        p->target->includes);
     emit_support(&e);
     out(&e.o, "// clang-format on\n");
     Out head = e.o;

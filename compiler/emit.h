@@ -13,19 +13,27 @@ typedef struct {
 Str name_fresh(Names *t, Str wanted); // sanitised, not a C keyword, not used before in this table
 
 // A parameter of a printed function and what the caller passes for it.
-typedef enum { ARG_MODEL, ARG_WEIGHT, ARG_BUFFER, ARG_STATE_K, ARG_STATE_V, ARG_PARAM, ARG_TEXT } ArgKind; // TEXT: name, as it stands
+typedef enum {
+    ARG_MODEL,
+    ARG_WEIGHT,
+    ARG_BUFFER,
+    ARG_STATE_K,
+    ARG_STATE_V,
+    ARG_PARAM,
+    ARG_TEXT
+} ArgKind; // TEXT: name, as it stands
 typedef struct {
     ArgKind kind;
-    int index;       // packed weight, buffer, state plan or graph param
-    Str name;        // inside the function
+    int index; // packed weight, buffer, state plan or graph param
+    Str name;  // inside the function
     bool written;
 } Arg;
 
 // A kernel as text: its definition with the name left out (kernels of equal text are one), and its arguments.
 typedef struct {
-    Str comment;     // one line or more, without //
-    Str head;        // "static void "
-    Str text;        // the definition, `@` where the name goes
+    Str comment; // one line or more, without //
+    Str head;    // "static void "
+    Str text;    // the definition, `@` where the name goes
     Arg *arg;
     int n_arg, cap_arg;
     // Heavy kernels are called as name(fixed.., piece, arg..) for each of `pieces` (an expression of the batch).
@@ -51,22 +59,22 @@ typedef struct {
     const Place *place;
     Names names;
     KernelText text;
-    Str *name;       // of each node's value inside the function; "" when it has none yet
+    Str *name; // of each node's value inside the function; "" when it has none yet
 } Printer;
 Printer printer_new(const Plan *p, const Kernel *k);
 const Arg *printer_arg(Printer *q, ArgKind kind, int index, Str wanted, bool written); // made when first asked for
-Str print_params(const Printer *q);  // ", const float *x, float *y"
+Str print_params(const Printer *q);                                                    // ", const float *x, float *y"
 Str print_equations(const Printer *q); // what the kernel computes, in the words of the description
-Str c_float(Arena *a, double v);     // a literal of type float
+Str c_float(Arena *a, double v);       // a literal of type float
 // The C text of a MAP operator over operand texts.
 Str c_map(const Printer *q, const Node *n, const Str *operand);
 
 typedef struct {
-    const char *source_name;     // base name of the model file
-    const char *weights_path;    // --weights, or NULL
-    const int32_t *test_ids;     // baked self-test
-    Str selftest;                // text of the self-test tables
-    Str facts;                   // what `info` prints
+    const char *source_name;  // base name of the model file
+    const char *weights_path; // --weights, or NULL
+    const int32_t *test_ids;  // baked self-test
+    Str selftest;             // text of the self-test tables
+    Str facts;                // what `info` prints
 } EmitOptions;
 // The model's source: kernels, layers, model_forward, model_info. `command` stands at its top.
 Str emit_model(const Plan *p, const EmitOptions *opt, const char *command);

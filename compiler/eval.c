@@ -233,6 +233,7 @@ static void mark_read(Build *b, Scope *s, const Expr *e) {
     if (e->kind == E_STR && memchr(e->name.p, '.', e->name.n)) key_absolute(b, e->name, LOC(e));
     if (e->kind == E_NAME && !bind) {
         Str key = key_full(b, e->name), group = str_fmt(b->a, "%.*s.", FMT(key));
+        if (b->synth) synth_unread(b, key);
         for (int i = 0; i < b->gguf->n_key; i++)
             if (str_eq(b->gguf->key[i].key, key) || str_starts(b->gguf->key[i].key, str_z(b->a, group)))
                 b->key_used[i] = 1;

@@ -104,6 +104,7 @@ typedef struct {
     enum { NOT_YET, IN_PROGRESS, DONE } progress;
     Value value;
     Value *layer_value; // NAME[l]: [n_layer], ABSENT until asked for
+    bool output;        // a declared output that has been given its value
 } Binding;
 struct Scope {
     Scope *parent;
@@ -295,6 +296,9 @@ void evaluate(Build *b); // all of the description, but the closure of the file'
 // synth.c
 void synth_layers(Build *b, int64_t at_least);   // fewer would not show every kind
 int synth_key(Build *b, Str key, bool optional); // index of the key, or -1: it is absent
+void synth_unread(Build *b, Str key); // in the file if the user wants it there
+bool synth_chosen(Build *b, Str tensor); // of several sources
+bool synth_bare(Build *b, Str tensor); // its name has no .weight behind it
 void synth_expect(Build *b, Str key, Value v);
 void synth_demand(Build *b, Str key, double value); // does not return if it can be met
 void synth_require(Build *b, Scope *s, const Expr *e); // likewise

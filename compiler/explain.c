@@ -1,12 +1,18 @@
 // What was decided, for people: the plan as text, and the report of `ggcc explain`. In: Plan. Out: text.
 #include "plan.h"
 
-static double mb(uint64_t bytes) { return (double) bytes / 1e6; }
+static double mb(uint64_t bytes) {
+    return (double) bytes / 1e6;
+}
 
-static const char *layout_name(Layout l) { return l == LAYOUT_F32 ? "f32" : l == LAYOUT_RAW ? "rows" : "panels of 16 rows"; }
+static const char *layout_name(Layout l) {
+    return l == LAYOUT_F32 ? "f32" : l == LAYOUT_RAW ? "rows" : "panels of 16 rows";
+}
 
 static const char *kind_name(const Stage *s, const Kernel *k) {
-    return k->kind == K_ROWS ? "row" : k->kind == K_MATMUL ? "product" : op_info[s->node[s->kernel[k->group].heavy].op].name;
+    return k->kind == K_ROWS  ? "row"
+        : k->kind == K_MATMUL ? "product"
+                              : op_info[s->node[s->kernel[k->group].heavy].op].name;
 }
 
 static void print_kernel(const Plan *p, const Kernel *k, Out *o) {
@@ -17,12 +23,13 @@ static void print_kernel(const Plan *p, const Kernel *k, Out *o) {
     if (k->kind == K_MATMUL || k->kind == K_EXPERTS) {
         const Weight *w = &s->weight[s->node[heavy].weight];
         const PackedWeight *pw = &p->weight[p->packed[k->stage][s->node[heavy].weight]];
-        out(o, "  %s [%lld] -> [%lld]%s, %s, %d panels a piece", type_info(w->type)->name, (long long) k->in, (long long) w->out, k->strands > 1 ? " in strands" : "",
-            layout_name(pw->layout), k->panels);
+        out(o, "  %s [%lld] -> [%lld]%s, %s, %d panels a piece", type_info(w->type)->name, (long long) k->in,
+            (long long) w->out, k->strands > 1 ? " in strands" : "", layout_name(pw->layout), k->panels);
     }
     out(o, "\n");
     for (int i = 0; i < s->n_node; i++)
-        if (s->node[i].kernel == k->group) out(o, "    %-12s %.*s\n", op_info[s->node[i].op].name, FMT(s->node[i].name));
+        if (s->node[i].kernel == k->group)
+            out(o, "    %-12s %.*s\n", op_info[s->node[i].op].name, FMT(s->node[i].name));
 }
 
 void plan_print(const Plan *p, Out *o) {
@@ -30,27 +37,32 @@ void plan_print(const Plan *p, Out *o) {
     out(o, "plan %.*s target %s batch %d out %d\n", FMT(g->arch), p->target->name, p->max_batch, p->max_out);
     for (int i = 0; i < p->n_step; i++) {
         const Kernel *k = &p->kernel[p->step[i].kernel];
-        out(o, "step %d stage %.*s kernel %.*s %s\n", i, FMT(g->stage[p->step[i].stage].name), FMT(k->name), k->rate == RATE_OUT ? "outs" : "rows");
+        out(o, "step %d stage %.*s kernel %.*s %s\n", i, FMT(g->stage[p->step[i].stage].name), FMT(k->name),
+            k->rate == RATE_OUT ? "outs" : "rows");
     }
     for (int i = 0; i < p->n_buffer; i++) {
         const Buffer *b = &p->buffer[i];
-        out(o, "buffer %.*s stage %.*s offset %llu bytes %llu width %lld", FMT(b->name), FMT(b->stage < 0 ? S("-") : g->stage[b->stage].name),
-            (unsigned long long) b->offset, (unsigned long long) b->bytes, (long long) b->width);
+        out(o, "buffer %.*s stage %.*s offset %llu bytes %llu width %lld", FMT(b->name),
+            FMT(b->stage < 0 ? S("-") : g->stage[b->stage].name), (unsigned long long) b->offset,
+            (unsigned long long) b->bytes, (long long) b->width);
         b->stage < 0 ? out(o, "\n") : out(o, " steps %d..%d\n", b->first, b->last);
     }
     for (int i = 0; i < p->n_weight; i++) {
         const PackedWeight *w = &p->weight[i];
         const Stage *s = &g->stage[w->stage];
-        out(o, "weight %.*s stage %.*s %s bytes %llu\n", FMT(s->weight[w->weight].name), FMT(s->name), layout_name(w->layout), (unsigned long long) w->bytes);
+        out(o, "weight %.*s stage %.*s %s bytes %llu\n", FMT(s->weight[w->weight].name), FMT(s->name),
+            layout_name(w->layout), (unsigned long long) w->bytes);
     }
     for (int i = 0; i < p->n_group; i++)
-        out(o, "state group %d window %lld page %llu bytes\n", i, (long long) p->group[i].window, (unsigned long long) p->group[i].page_bytes);
+        out(o, "state group %d window %lld page %llu bytes\n", i, (long long) p->group[i].window,
+            (unsigned long long) p->group[i].page_bytes);
 }
 
 static void explain_memory(const Plan *p, Out *o) {
     const Graph *g = p->graph;
     out(o, "\nMemory\n");
-    out(o, "  weights, mapped              %12llu bytes (%.1f MB)\n", (unsigned long long) p->weight_bytes, mb(p->weight_bytes));
+    out(o, "  weights, mapped              %12llu bytes (%.1f MB)\n", (unsigned long long) p->weight_bytes,
+        mb(p->weight_bytes));
     uint64_t state = 0;
     for (int i = 0; i < p->n_group; i++) {
         const GroupPlan *gp = &p->group[i];
@@ -60,25 +72,34 @@ static void explain_memory(const Plan *p, Out *o) {
             pages = held < pages ? held : pages;
         }
         state += pages * gp->page_bytes;
-        out(o, "  state, %-21.*s %12llu bytes: %llu pages of %d positions, %llu bytes a position\n", FMT(gp->name), (unsigned long long) (pages * gp->page_bytes),
-            (unsigned long long) pages, p->page, (unsigned long long) (gp->page_bytes / (uint64_t) p->page));
+        out(o, "  state, %-21.*s %12llu bytes: %llu pages of %d positions, %llu bytes a position\n", FMT(gp->name),
+            (unsigned long long) (pages * gp->page_bytes), (unsigned long long) pages, p->page,
+            (unsigned long long) (gp->page_bytes / (uint64_t) p->page));
     }
     state += p->fixed_bytes;
-    if (p->fixed_bytes) out(o, "  state that does not grow     %12llu bytes a sequence\n", (unsigned long long) p->fixed_bytes);
+    if (p->fixed_bytes)
+        out(o, "  state that does not grow     %12llu bytes a sequence\n", (unsigned long long) p->fixed_bytes);
     uint64_t logits = (uint64_t) p->max_out * (uint64_t) g->n_vocab * 4;
-    out(o, "  values of one forward        %12llu bytes: %d rows\n", (unsigned long long) p->scratch_bytes, p->max_batch);
-    out(o, "  logits                       %12llu bytes: %d rows of %lld\n", (unsigned long long) logits, p->max_out, (long long) g->n_vocab);
-    out(o, "  planned, without weights     %12llu bytes (%.1f MB); pages that are never touched take none\n", (unsigned long long) (state + p->scratch_bytes + logits),
-        mb(state + p->scratch_bytes + logits));
+    out(o, "  values of one forward        %12llu bytes: %d rows\n", (unsigned long long) p->scratch_bytes,
+        p->max_batch);
+    out(o, "  logits                       %12llu bytes: %d rows of %lld\n", (unsigned long long) logits, p->max_out,
+        (long long) g->n_vocab);
+    out(o, "  planned, without weights     %12llu bytes (%.1f MB); pages that are never touched take none\n",
+        (unsigned long long) (state + p->scratch_bytes + logits), mb(state + p->scratch_bytes + logits));
 }
 
 void explain(const Plan *p, Out *o) {
     const Graph *g = p->graph;
-    out(o, "%.*s, architecture %.*s: %lld layers, width %lld, vocabulary %lld, context %lld, target %s, cache %s\n", FMT(g->name.n ? str_plain(o->arena, g->name) : S("model")), FMT(g->arch),
-        (long long) g->n_layer, (long long) g->n_embd, (long long) g->n_vocab, (long long) g->n_ctx, p->target->name, p->kv_f32 ? "f32" : "f16");
+    out(o, "%.*s, architecture %.*s: %lld layers, width %lld, vocabulary %lld, context %lld, target %s, cache %s\n",
+        FMT(g->name.n ? str_plain(o->arena, g->name) : S("model")), FMT(g->arch), (long long) g->n_layer,
+        (long long) g->n_embd, (long long) g->n_vocab, (long long) g->n_ctx, p->target->name,
+        p->kv_f32 ? "f32" : "f16");
     out(o, "\nFacts\n");
-    for (int i = 0; i < g->n_fact; i++) out(o, "  %.*s: %.*s\n", FMT(str_plain(o->arena, g->fact[i].name)), FMT(str_plain(o->arena, g->fact[i].note)));
-    for (int i = 0; i < g->n_ignored; i++) out(o, "  ignored %.*s: %.*s\n", FMT(str_plain(o->arena, g->ignored[i].name)), FMT(str_plain(o->arena, g->ignored[i].note)));
+    for (int i = 0; i < g->n_fact; i++)
+        out(o, "  %.*s: %.*s\n", FMT(str_plain(o->arena, g->fact[i].name)), FMT(str_plain(o->arena, g->fact[i].note)));
+    for (int i = 0; i < g->n_ignored; i++)
+        out(o, "  ignored %.*s: %.*s\n", FMT(str_plain(o->arena, g->ignored[i].name)),
+            FMT(str_plain(o->arena, g->ignored[i].note)));
     out(o, "\nLayers\n");
     for (int i = 0; i < g->n_run; i++) {
         const Run *r = &g->run[i];

@@ -6,8 +6,8 @@
 #include <string.h>
 
 typedef struct {
-    Str text;   // the token
-    Str space;  // what stands before it
+    Str text;    // the token
+    Str space;   // what stands before it
     int64_t num; // >= 0: a plain decimal integer
 } Token;
 
@@ -17,14 +17,20 @@ typedef struct {
     int n, cap;
 } Tokens;
 
-static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9'); }
+static bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
+}
 
 static size_t token_length(const char *p, const char *end) {
-    static const char *const pairs[] = {"//", "->", "++", "--", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "<<", ">>"};
+    static const char *const pairs[] = {
+        "//", "->", "++", "--", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "<<", ">>"};
     const char *q = p + 1;
     if (is_word(*p)) {
         bool number = *p >= '0' && *p <= '9';
-        while (q < end && (is_word(*q) || (number && *q == '.') || (number && (*q == '+' || *q == '-') && (q[-1] == 'e' || q[-1] == 'p')))) q++;
+        while (q < end &&
+            (is_word(*q) || (number && *q == '.') ||
+                (number && (*q == '+' || *q == '-') && (q[-1] == 'e' || q[-1] == 'p'))))
+            q++;
     } else if (*p == '"' || *p == '\'') {
         while (q < end && *q != *p) q += *q == '\\' && q + 1 < end ? 2 : 1;
         if (q < end) q++;
@@ -45,19 +51,26 @@ static Tokens tokens_of(Arena *a, Str text) {
         while (p < end && (*p == ' ' || *p == '\n')) p++;
         size_t n = p < end ? token_length(p, end) : 0;
         Token t = {{p, n}, {space, (size_t) (p - space)}, -1};
-        if (n && n < 12 && strspn(p, "0123456789") >= n && (n == 1 || *p != '0')) t.num = strtoll(str_z(a, t.text), NULL, 10);
+        if (n && n < 12 && strspn(p, "0123456789") >= n && (n == 1 || *p != '0'))
+            t.num = strtoll(str_z(a, t.text), NULL, 10);
         *PUSH(a, k.t, k.n, k.cap) = t;
         p += n;
     }
     return k;
 }
 
-static bool is(const Tokens *k, int i, const char *text) { return i >= 0 && i < k->n && str_is(k->t[i].text, text); }
+static bool is(const Tokens *k, int i, const char *text) {
+    return i >= 0 && i < k->n && str_is(k->t[i].text, text);
+}
 static bool any(const Tokens *k, int i, const char *set) { // one-character tokens of a set
     return i >= 0 && i < k->n && k->t[i].text.n == 1 && strchr(set, k->t[i].text.p[0]);
 }
-static int64_t num(const Tokens *k, int i) { return i >= 0 && i < k->n ? k->t[i].num : -1; }
-static bool is_name(const Tokens *k, int i) { return i >= 0 && i < k->n && k->t[i].text.n && is_word(k->t[i].text.p[0]) && k->t[i].num < 0; }
+static int64_t num(const Tokens *k, int i) {
+    return i >= 0 && i < k->n ? k->t[i].num : -1;
+}
+static bool is_name(const Tokens *k, int i) {
+    return i >= 0 && i < k->n && k->t[i].text.n && is_word(k->t[i].text.p[0]) && k->t[i].num < 0;
+}
 
 static void replace(Tokens *k, int from, int count, int64_t value) {
     k->t[from].num = value;
@@ -73,8 +86,8 @@ static void drop(Tokens *k, int from, int count) {
 
 // Nothing to the left binds the number at i.
 static bool starts(const Tokens *k, int i) {
-    return any(k, i - 1, "(,=;[?:<>{") || is(k, i - 1, "&&") || is(k, i - 1, "||") || is(k, i - 1, "==") || is(k, i - 1, "<=") || is(k, i - 1, ">=") ||
-           is(k, i - 1, "return");
+    return any(k, i - 1, "(,=;[?:<>{") || is(k, i - 1, "&&") || is(k, i - 1, "||") || is(k, i - 1, "==") ||
+        is(k, i - 1, "<=") || is(k, i - 1, ">=") || is(k, i - 1, "return");
 }
 
 static bool fold_binary(Tokens *k, int i) { // NUM op NUM
@@ -110,8 +123,8 @@ static bool fold_one(Tokens *k, int i) { // X * 1, X / 1, + X % 1, (NUM)
 
 static bool fold_choice(Tokens *k, int i) { // = NUM < NUM ? NUM : NUM   and   = 0 && .. ? .. : rest
     if (!any(k, i - 1, "=,(")) return false;
-    if (num(k, i) >= 0 && is(k, i + 1, "<") && num(k, i + 2) >= 0 && is(k, i + 3, "?") && num(k, i + 4) >= 0 && is(k, i + 5, ":") && num(k, i + 6) >= 0 &&
-        any(k, i + 7, ",;)")) {
+    if (num(k, i) >= 0 && is(k, i + 1, "<") && num(k, i + 2) >= 0 && is(k, i + 3, "?") && num(k, i + 4) >= 0 &&
+        is(k, i + 5, ":") && num(k, i + 6) >= 0 && any(k, i + 7, ",;)")) {
         replace(k, i, 7, num(k, i) < num(k, i + 2) ? num(k, i + 4) : num(k, i + 6));
         return true;
     }

@@ -61,7 +61,7 @@ static void check_operand(const Stage *s, NodeSpec spec, int i) {
     if (t == Q8 && !(op_has_weight(spec.op) && i == 0)) fail_at(spec.loc, "%s: operand %d is not a state", info->name, i + 1);
     bool ids = spec.op == OP_embed || (spec.op == OP_angles && i == 0) || ((spec.op == OP_gather || spec.op == OP_only || spec.op == OP_experts) && i == 1);
     bool either = info->class == CLASS_MAP || info->class == CLASS_VIEW || spec.op == OP_take || spec.op == OP_copy || spec.op == OP_set ||
-                  spec.op == OP_concat || spec.op == OP_spread || (spec.op == OP_attention && i > 1);
+                  spec.op == OP_concat || spec.op == OP_spread || spec.op == OP_at || (spec.op == OP_attention && i > 1);
     if (!either && ids != (t == I32))
         fail_at(spec.loc, spec.op == OP_embed ? "a table is read by an id, not by a number" : "%s: operand %d is %s", info->name, i + 1,
                 ids ? "a number, not an id" : "an id, not a number");
@@ -73,7 +73,7 @@ static DType type_of(const Graph *g, const Stage *s, NodeSpec spec) {
     case OP_token: case OP_position: case OP_top: case OP_id: case OP_pick: return I32;
     case OP_put: case OP_cache: return HANDLE;
     case OP_q8: return Q8;
-    case OP_reshape: case OP_slice: case OP_take: case OP_copy: case OP_set: case OP_concat: case OP_spread: return s->node[spec.in[0]].type;
+    case OP_reshape: case OP_slice: case OP_take: case OP_copy: case OP_set: case OP_concat: case OP_spread: case OP_at: return s->node[spec.in[0]].type;
     default: return F32;
     }
 }
@@ -134,7 +134,7 @@ static void check_node(const Graph *g, const Stage *s, int i, bool fused) {
     if (n->weight >= s->n_weight) broken(g, s, i, "no such weight");
     if (op_has_state(n->op) != (n->state >= 0) || n->state >= s->n_state) broken(g, s, i, "state");
     if ((n->op == OP_get || n->op == OP_set) && (n->num[0] < 0 || n->num[0] >= g->n_global)) broken(g, s, i, "no such global");
-    if (n->op == OP_param && (n->num[0] < 0 || n->num[0] >= g->n_param || !s->layered)) broken(g, s, i, "no such param");
+    if ((n->op == OP_param || n->op == OP_at) && (n->num[0] < 0 || n->num[0] >= g->n_param || !s->layered)) broken(g, s, i, "no such param");
     if (n->op == OP_angles && (n->num[0] < 0 || n->num[0] >= g->n_rope)) broken(g, s, i, "no such rope");
     if (!fused) return;
     bool needs = info->class != CLASS_SOURCE && info->class != CLASS_VIEW && n->op != OP_set && n->rate != RATE_CONST;

@@ -133,6 +133,8 @@ typedef struct {
     bool yarn;
     double ext, attn, beta_fast, beta_slow; // yarn: extrapolation, magnitude, corrections
     int64_t orig;         // original context length
+    int64_t section[4];   // pairs of each stream of positions; all 0: one stream. In a row of text the fourth stream is 0
+    bool interleaved;     // the sections take turns; else they follow each other
 } Rope;
 
 typedef struct {
@@ -159,7 +161,9 @@ typedef struct {
     int n_run, cap_run;
     Global *global;
     int n_global, cap_global;
-    int logits;           // the global that is the result
+    int logits;           // the global that is the main result: logits, or what an encoder gives; its name says which
+    int *output;          // globals that are results besides, all in the scratch after a forward
+    int n_output, cap_output;
     Rope *rope;
     int n_rope, cap_rope;
     Param *param;
@@ -207,5 +211,6 @@ float angles_step(const Rope *r);
 double angles_size(const Rope *r);        // what cos and sin are multiplied by
 bool angles_mixed(const Rope *r);         // yarn: angle = scaled (1 - mix) + unscaled mix
 float angles_mix(const Rope *r, int64_t i);
+bool angles_rests(const Rope *r, int64_t i); // pair i belongs to the fourth stream, so text does not turn it
 
 #endif

@@ -517,6 +517,8 @@ static void read_statement(Reader *r, Loc loc, Str word) {
     if (str_is(word, "stage")) read_stage(r);
     else if (str_is(word, "param")) read_param(r);
     else if (str_is(word, "result")) g->logits = read_row(r, TABLE("global", g->global, g->n_global));
+    else if (str_is(word, "output"))
+        *PUSH(r->arena, g->output, g->n_output, g->cap_output) = read_row(r, TABLE("global", g->global, g->n_global));
     else if (str_is(word, "fact")) {
         Fact *f = PUSH(r->arena, g->fact, g->n_fact, g->cap_fact);
         f->name = read_quoted(r);

@@ -239,6 +239,11 @@ void graph_print(const Graph *g, Out *o) {
         print_ref(o, TABLE("global", g->global, g->n_global), g->logits);
         out(o, "\n");
     }
+    for (int i = 0; i < g->n_output; i++) {
+        out(o, "output ");
+        print_ref(o, TABLE("global", g->global, g->n_global), g->output[i]);
+        out(o, "\n");
+    }
     for (int i = 0; i < g->n_rope; i++) {
         out(o, "rope ");
         print_name(o, g->rope[i].name);

@@ -30,6 +30,9 @@ static const Field rope_fields[] = {
     {"yarn", FLAG, offsetof(Rope, yarn), 0},          {"ext", REAL, offsetof(Rope, ext), 0},
     {"attn", REAL, offsetof(Rope, attn), 0},          {"beta_fast", REAL, offsetof(Rope, beta_fast), 0},
     {"beta_slow", REAL, offsetof(Rope, beta_slow), 0}, {"orig", INT, offsetof(Rope, orig), 0},
+    {"s0", INT, offsetof(Rope, section), 0},          {"s1", INT, offsetof(Rope, section) + sizeof(int64_t), 0},
+    {"s2", INT, offsetof(Rope, section) + 2 * sizeof(int64_t), 0}, {"s3", INT, offsetof(Rope, section) + 3 * sizeof(int64_t), 0},
+    {"interleaved", FLAG, offsetof(Rope, interleaved), 0},
 };
 static const Field weight_fields[] = {
     {"type", TENSOR_TYPE, offsetof(Weight, type), 0}, {"shape", SHAPE, offsetof(Weight, shape), 0},

@@ -10,9 +10,9 @@ typedef struct {
     const Gguf *g;
     Str arch;
     Out head, sizes, keys, tensors, layer, model, doubts; // parts of the text
-    Str *read;            // keys that the draft reads
+    Str *read;                                            // keys that the draft reads
     int n_read, cap_read;
-    Str *bound;           // tensors (without blk.N. and .weight) that the draft binds
+    Str *bound; // tensors (without blk.N. and .weight) that the draft binds
     int n_bound, cap_bound;
     bool rms;
 } Draft;
@@ -53,7 +53,9 @@ static bool biased(Draft *d, const char *name, bool in_layer) {
     return gguf_tensor(d->g, str_fmt(d->a, in_layer ? "blk.0.%s.bias" : "%s.bias", name)) != NULL;
 }
 
-static const char *norm_fn(const Draft *d) { return d->rms ? "rms_norm" : "layer_norm"; }
+static const char *norm_fn(const Draft *d) {
+    return d->rms ? "rms_norm" : "layer_norm";
+}
 
 static void norm_tensor(Draft *d, Out *o, const char *name, const char *shape, bool in_layer) {
     out(o, "tensor %s : %s%s\n", name, shape, biased(d, name, in_layer) ? " + bias" : "");
@@ -63,8 +65,11 @@ static void norm_tensor(Draft *d, Out *o, const char *name, const char *shape, b
 
 static void infer_sizes(Draft *d) {
     Out *o = &d->sizes;
-    key(d, "block_count"), key(d, "embedding_length"), key(d, "feed_forward_length"), key(d, "attention.head_count"), key(d, "context_length");
-    out(o, "size  L     = block_count\nsize  d     = embedding_length\nsize  ff    = feed_forward_length\nsize  heads = attention.head_count\n");
+    key(d, "block_count"), key(d, "embedding_length"), key(d, "feed_forward_length"), key(d, "attention.head_count"),
+        key(d, "context_length");
+    out(o,
+        "size  L     = block_count\nsize  d     = embedding_length\nsize  ff    = feed_forward_length\nsize  heads = "
+        "attention.head_count\n");
     if (key(d, "attention.head_count_kv")) out(o, "size  kvh   = attention.head_count_kv\n");
     else out(o, "size  kvh   = attention.head_count_kv or heads    # no key: one kv head for each head\n");
     key(d, "attention.key_length");
@@ -83,8 +88,10 @@ static bool infer_rope(Draft *d) {
     if (top_tensor(d, "position_embd")) return false;
     bool factors = gguf_tensor(d->g, S("rope_freqs.weight")) != NULL;
     if (factors) top_tensor(d, "rope_freqs"), out(&d->tensors, "tensor rope_freqs : turn / 2 optional\n");
-    out(&d->sizes, "size  turn  = rope.dimension_count or hd    # no key: whole heads turn\n"
-                   "rope  rot   = rope(pairs: halves, dims: turn, base: rope.freq_base or 10000, scaling: rope.scaling%s)    # GUESS: pairs; no key: the usual base\n",
+    out(&d->sizes,
+        "size  turn  = rope.dimension_count or hd    # no key: whole heads turn\n"
+        "rope  rot   = rope(pairs: halves, dims: turn, base: rope.freq_base or 10000, scaling: rope.scaling%s)    # "
+        "GUESS: pairs; no key: the usual base\n",
         factors ? ", factors: rope_freqs" : "");
     out(&d->doubts, "#   rope: which pairs turn (halves or adjacent)\n");
     return true;
@@ -92,36 +99,48 @@ static bool infer_rope(Draft *d) {
 
 static void infer_attention(Draft *d, bool rope, const char *u) {
     Out *o = &d->layer;
-    const GgufKey *scale = key(d, "attention.scale"), *cap = key(d, "attn_logit_softcapping"), *win = key(d, "attention.sliding_window");
+    const GgufKey *scale = key(d, "attention.scale"), *cap = key(d, "attn_logit_softcapping"),
+                  *win = key(d, "attention.sliding_window");
     if (scale) out(&d->sizes, "real  scale = attention.scale\n");
     if (cap) out(&d->sizes, "real  acap  = attn_logit_softcapping\n");
     if (win && number(win, 0) > 0) {
         key(d, "attention.sliding_window_pattern");
-        out(&d->sizes, "size  win   = attention.sliding_window\n"
-                       "flag  near[l] = windowed(attention.sliding_window_pattern or 1, l, full: last)    # GUESS: which layers see the window\n");
+        out(&d->sizes,
+            "size  win   = attention.sliding_window\n"
+            "flag  near[l] = windowed(attention.sliding_window_pattern or 1, l, full: last)    # GUESS: which layers "
+            "see the window\n");
         out(&d->doubts, "#   windows: which layers see %lld positions only\n", (long long) number(win, 0));
     }
     bool fused = has(d, "attn_qkv"), apart = has(d, "attn_q") && has(d, "attn_k") && has(d, "attn_v");
     if (!fused && !apart) out(&d->doubts, "#   attention: no attn_qkv and no attn_q, attn_k, attn_v\n");
     has(d, "attn_output");
     out(o, "{q, k, v} = project(%s, heads, kvh, hd)\n", u);
-    static const struct { const char *tensor, *var, *count; } on_heads[] = {{"attn_q_norm", "q", "heads"}, {"attn_k_norm", "k", "kvh"}};
+    static const struct {
+        const char *tensor, *var, *count;
+    } on_heads[] = {{"attn_q_norm", "q", "heads"}, {"attn_k_norm", "k", "kvh"}};
     for (int i = 0; i < COUNT(on_heads); i++) {
         const GgufTensor *t = layer_tensor(d, on_heads[i].tensor);
         if (!t) continue;
         has(d, on_heads[i].tensor);
         const GgufKey *kl = gguf_key(d->g, str_fmt(d->a, "%.*s.attention.key_length", FMT(d->arch)));
-        int64_t hd = number(kl, number(gguf_key(d->g, str_fmt(d->a, "%.*s.embedding_length", FMT(d->arch))), 1) /
-                                    number(gguf_key(d->g, str_fmt(d->a, "%.*s.attention.head_count", FMT(d->arch))), 1));
+        int64_t hd = number(kl,
+            number(gguf_key(d->g, str_fmt(d->a, "%.*s.embedding_length", FMT(d->arch))), 1) /
+                number(gguf_key(d->g, str_fmt(d->a, "%.*s.attention.head_count", FMT(d->arch))), 1));
         bool each = t->n_dims == 1 && t->ne[0] == hd;
         bool stacked = t->n_dims == 2;
-        out(o, "tensor %s : %s\n", on_heads[i].tensor, each ? "hd" : stacked ? str_z(d->a, str_fmt(d->a, "%s, hd", on_heads[i].count)) : str_z(d->a, str_fmt(d->a, "%s * hd", on_heads[i].count)));
+        out(o, "tensor %s : %s\n", on_heads[i].tensor,
+            each          ? "hd"
+                : stacked ? str_z(d->a, str_fmt(d->a, "%s, hd", on_heads[i].count))
+                          : str_z(d->a, str_fmt(d->a, "%s * hd", on_heads[i].count)));
         const char *v = on_heads[i].var, *fn = biased(d, on_heads[i].tensor, true) ? "layer_norm" : norm_fn(d);
         if (each || stacked) out(o, "%s = %s(%s, %s, eps)\n", v, fn, v, on_heads[i].tensor);
-        else out(o, "%s = %s(%s as [%s * hd], %s, eps) as [%s, hd]\n", v, fn, v, on_heads[i].count, on_heads[i].tensor, on_heads[i].count);
+        else
+            out(o, "%s = %s(%s as [%s * hd], %s, eps) as [%s, hd]\n", v, fn, v, on_heads[i].count, on_heads[i].tensor,
+                on_heads[i].count);
     }
     if (rope) out(o, "q = rot(q); k = rot(k)\n");
-    out(o, "a = attend(q, k, v, heads, kvh, hd, d, %s, %s%s)\n", win && number(win, 0) > 0 ? "near[l] ? window(win) : past" : "past", scale ? "scale" : "1/sqrt(hd)",
+    out(o, "a = attend(q, k, v, heads, kvh, hd, d, %s, %s%s)\n",
+        win && number(win, 0) > 0 ? "near[l] ? window(win) : past" : "past", scale ? "scale" : "1/sqrt(hd)",
         cap ? ", softcap: acap" : "");
 }
 
@@ -131,7 +150,8 @@ static void infer_ffn(Draft *d, const char *u) {
     bool gate = has(d, "ffn_gate");
     has(d, "ffn_up"), has(d, "ffn_down");
     bool wide = up && down && up->ne[1] == 2 * down->ne[0];
-    if (layer_tensor(d, "ffn_gate_inp")) out(&d->doubts, "#   experts: the router and its experts are left out; see arch-specs/lib/moe.arch\n");
+    if (layer_tensor(d, "ffn_gate_inp"))
+        out(&d->doubts, "#   experts: the router and its experts are left out; see arch-specs/lib/moe.arch\n");
     if (gate) out(o, "f = glu(%s, ff, silu)    # GUESS: the activation\n", u);
     else if (wide) out(o, "f = glu_in_up(%s, ff, silu)    # GUESS: the activation; that the gate comes first\n", u);
     else out(o, "f = mlp(%s, ff, gelu)    # GUESS: the activation\n", u);
@@ -141,9 +161,11 @@ static void infer_ffn(Draft *d, const char *u) {
 // Norms before and after the two parts, by the names that the converters use.
 static void infer_layer(Draft *d, bool rope) {
     Out *o = &d->layer;
-    bool pre = has(d, "attn_norm"), second = has(d, "attn_norm_2"), mid = has(d, "ffn_norm"), post_a = has(d, "post_attention_norm"), post_f = has(d, "post_ffw_norm");
+    bool pre = has(d, "attn_norm"), second = has(d, "attn_norm_2"), mid = has(d, "ffn_norm"),
+         post_a = has(d, "post_attention_norm"), post_f = has(d, "post_ffw_norm");
     bool out_a = has(d, "attn_output_norm"), out_f = has(d, "layer_output_norm");
-    static const char *const norms[] = {"attn_norm", "attn_norm_2", "ffn_norm", "post_attention_norm", "post_ffw_norm", "attn_output_norm", "layer_output_norm"};
+    static const char *const norms[] = {"attn_norm", "attn_norm_2", "ffn_norm", "post_attention_norm", "post_ffw_norm",
+        "attn_output_norm", "layer_output_norm"};
     bool have[] = {pre, second, mid, post_a, post_f, out_a, out_f};
     for (int i = 0; i < COUNT(norms); i++)
         if (have[i]) norm_tensor(d, o, norms[i], "d", true);
@@ -194,7 +216,9 @@ static void infer_model(Draft *d) {
         last = str_z(d->a, str_fmt(d->a, "%s(x, output_norm, eps)", fn));
     }
     const GgufKey *scale = key(d, "logit_scale"), *cap = key(d, "final_logit_softcapping");
-    if (scale) out(&d->sizes, "real  lscale = logit_scale\n"), out(&d->doubts, "#   logit_scale: multiplied by, not divided by\n");
+    if (scale)
+        out(&d->sizes, "real  lscale = logit_scale\n"),
+            out(&d->doubts, "#   logit_scale: multiplied by, not divided by\n");
     if (cap) out(&d->sizes, "real  cap   = final_logit_softcapping\n");
     out(o, "z = head(%s)%s%s\n", last, scale ? " * lscale" : "", scale ? "    # GUESS: multiplied by" : "");
     out(o, cap ? "logits = softcap(z, cap)\n" : "logits = z\n");
@@ -214,7 +238,8 @@ static void ignore_rest(Draft *d) {
         Str k = d->g->key[i].key;
         if (!str_starts(k, str_z(d->a, prefix)) || listed(d->read, d->n_read, k)) continue;
         Str own = {k.p + prefix.n, k.n - prefix.n};
-        if (str_starts(own, "rope.scaling") || str_is(own, "context_length") || str_is(own, "attention.value_length")) continue;
+        if (str_starts(own, "rope.scaling") || str_is(own, "context_length") || str_is(own, "attention.value_length"))
+            continue;
         if (str_is(own, "vocab_size")) continue;
         out(&d->keys, "ignore %.*s    # GUESS: the draft does not know what it is for\n", FMT(own));
         out(&d->doubts, "#   key %.*s\n", FMT(own));
@@ -223,7 +248,8 @@ static void ignore_rest(Draft *d) {
         Str t = d->g->tensor[i].name;
         if (!str_starts(t, "blk.0.") || str_ends(t, ".bias")) continue;
         Str own = {t.p + 6, t.n - 6 - (str_ends(t, ".weight") ? 7 : 0)};
-        if (!listed(d->bound, d->n_bound, own)) out(&d->doubts, "#   tensor %.*s is not used; the build will say so\n", FMT(own));
+        if (!listed(d->bound, d->n_bound, own))
+            out(&d->doubts, "#   tensor %.*s is not used; the build will say so\n", FMT(own));
     }
 }
 
@@ -235,9 +261,11 @@ static void indented(Out *o, Str text) {
 
 Str infer(Arena *a, const Gguf *g) {
     const GgufKey *arch = gguf_key(g, S("general.architecture"));
-    if (!arch || arch->v.kind != GGUF_STR) fail("%s: no general.architecture: what the file is cannot be told", g->path);
+    if (!arch || arch->v.kind != GGUF_STR)
+        fail("%s: no general.architecture: what the file is cannot be told", g->path);
     for (size_t i = 0; i < arch->v.s.n; i++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", arch->v.s.p[i]) || !arch->v.s.p[i])
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.", arch->v.s.p[i]) ||
+            !arch->v.s.p[i])
             fail("%s: general.architecture is '%s': no name for a description", g->path, str_show(a, arch->v.s));
     Draft d = {.a = a, .g = g, .arch = arch->v.s};
     Out *parts[] = {&d.head, &d.sizes, &d.keys, &d.tensors, &d.layer, &d.model, &d.doubts};
@@ -248,7 +276,9 @@ Str infer(Arena *a, const Gguf *g) {
     infer_model(&d);
     ignore_rest(&d);
     Out o = out_new(a);
-    out(&o, "# A draft from the names, shapes and keys of one file. Every line with GUESS is to be checked against the paper or the code.\n");
+    out(&o,
+        "# A draft from the names, shapes and keys of one file. Every line with GUESS is to be checked against the "
+        "paper or the code.\n");
     if (d.doubts.n) out(&o, "# What a file does not tell:\n%.*s", FMT(out_text(&d.doubts)));
     out(&o, "arch %.*s\nuse lib/attention, lib/ffn, lib/model, lib/decoder\n\n", FMT(d.arch));
     out_str(&o, out_text(&d.sizes));

@@ -22,6 +22,12 @@ static void do_copy(const Node *n, const Value *x, char *y, int rows) {
     for (int r = 0; r < rows; r++) memcpy(y + (size_t) r * bytes, interp_cells(&x[0], r), bytes);
 }
 
+static void do_at(const Interp *in, const Node *n, const Value *x, char *y, int rows) {
+    size_t bytes = (size_t) shape_size(n->shape) * 4, at = (size_t) in->g->param[n->num[0]].value[in->layer];
+    if ((int64_t) at >= shape_in(in, n, 0).d[0]) fail("layer %d asks for part %zu of %s", in->layer, at, shape_show(in->g->arena, shape_in(in, n, 0)));
+    for (int r = 0; r < rows; r++) memcpy(y + (size_t) r * bytes, (const char *) interp_cells(&x[0], r) + at * bytes, bytes);
+}
+
 // ---- ids ----
 
 static void do_top(const Interp *in, const Node *n, const Value *x, int32_t *y, int rows) {
@@ -100,6 +106,7 @@ static void do_conv(const Interp *in, const Node *n, const Value *x, float *y, i
 bool interp_row_op(const Interp *in, const Node *n, const Value *x, void *y, int rows) {
     switch (n->op) {
     case OP_copy: do_copy(n, x, y, rows); return true;
+    case OP_at: do_at(in, n, x, y, rows); return true;
     case OP_spread: do_spread(in, n, x, y, rows); return true;
     case OP_top: do_top(in, n, x, y, rows); return true;
     case OP_gather: do_gather(in, n, x, y, rows); return true;

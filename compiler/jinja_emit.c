@@ -10,15 +10,15 @@
 typedef struct {
     const Jinja *t;
     Arena *a;
-    Out *o;               // the statements of the function at hand
+    Out *o; // the statements of the function at hand
     const Function *fn;
     Out protos, infos, bodies;
     const String **strings; // constants, each `static const String s_...`
     Str *string_names;
     int n_strings, cap_strings, cap_names;
-    int n_temp;           // t1, t2, ...
-    int loop;             // the number of the loop around, whose output a jump restores
-    const char *v;        // what the C calls the variables of `fn`
+    int n_temp;    // t1, t2, ...
+    int loop;      // the number of the loop around, whose output a jump restores
+    const char *v; // what the C calls the variables of `fn`
 } Emitter;
 
 enum { long_expression = 90 }; // characters, past which a temporary is used
@@ -140,8 +140,8 @@ static const char *call_args(Emitter *e, const Node *n, const Node *first, const
     for (int i = 0; i < n->other.n; i++) out(&names, "%s&%s", i ? ", " : "", string(e, n->names[i]));
     const char *name_list = n->other.n ? F("(const String *const[]){%s}", str_z(e->a, out_text(&names))) : "NULL";
     if (n->b || n->c || caller) {
-        return F("&(Args[]){join_args(r, %s, %d, %s, %s, %d, %s, %s, %s)}[0]", pos, n->list.n, name_list, named, n->other.n,
-                 text[all.n - 2], text[all.n - 1], caller ? caller : "MISSING");
+        return F("&(Args[]){join_args(r, %s, %d, %s, %s, %d, %s, %s, %s)}[0]", pos, n->list.n, name_list, named,
+            n->other.n, text[all.n - 2], text[all.n - 1], caller ? caller : "MISSING");
     }
     if (!n->list.n && !n->other.n) return "&NO_ARGS";
     if (!n->other.n) return F("&(Args){%s, .n = %d}", pos, n->list.n);
@@ -195,7 +195,8 @@ static const char *dict(Emitter *e, const Node *n) {
 }
 
 static const char *comparison(Emitter *e, int op, const char *a, const char *b) {
-    static const char *const names[] = {"CMP_EQ", "CMP_NE", "CMP_LT", "CMP_LE", "CMP_GT", "CMP_GE", "CMP_IN", "CMP_NOT_IN"};
+    static const char *const names[] = {
+        "CMP_EQ", "CMP_NE", "CMP_LT", "CMP_LE", "CMP_GT", "CMP_GE", "CMP_IN", "CMP_NOT_IN"};
     if (op == CMP_EQ || op == CMP_NE) return F("%sequal(r, %s, %s)", op == CMP_NE ? "!" : "", a, b);
     if (op == CMP_IN || op == CMP_NOT_IN) return F("%scontains(r, %s, %s)", op == CMP_NOT_IN ? "!" : "", a, b);
     return F("compare(r, %s, %s, %s)", names[op], a, b);
@@ -230,9 +231,12 @@ static const char *cond(Emitter *e, const Node *n) {
         break;
     case J_NOT: {
         const char *inner = cond(e, n->a);
-        return F(*inner == '!' || strchr(inner, '&') == NULL || strchr(inner, ' ') == NULL || inner[0] == '(' ? "!%s" : "!(%s)", *inner == '!' ? F("(%s)", inner) : inner);
+        return F(*inner == '!' || strchr(inner, '&') == NULL || strchr(inner, ' ') == NULL || inner[0] == '(' ? "!%s"
+                                                                                                              : "!(%s)",
+            *inner == '!' ? F("(%s)", inner) : inner);
     }
-    case J_AND: case J_OR: {
+    case J_AND:
+    case J_OR: {
         const char *a = cond(e, n->a), *b;
         Str side = aside(e, cond, n->b, &b);
         if (!side.n && strlen(a) + strlen(b) < 110) return F("(%s %s %s)", a, n->kind == J_AND ? "&&" : "||", b);
@@ -260,7 +264,8 @@ static const char *cond(Emitter *e, const Node *n) {
     return F("truth(r, %s)", ex(e, n));
 }
 
-static const char *filter(Emitter *e, const Node *n, const char *block) { // block: the text of a block, where there is no operand
+static const char *filter(
+    Emitter *e, const Node *n, const char *block) { // block: the text of a block, where there is no operand
     const char *of, *args;
     if (!n->a || block) {
         const char *inner = n->a ? filter(e, n->a, block) : block;
@@ -292,26 +297,26 @@ static const char *short_one(Emitter *e, const Node *n, const char *text) {
 }
 
 static const char *ex(Emitter *e, const Node *n) {
-    static const char *const binary[] = {"add", "sub", "mul", "divide", "floordiv", "mod", "power", "negate", "positive"};
+    static const char *const binary[] = {
+        "add", "sub", "mul", "divide", "floordiv", "mod", "power", "negate", "positive"};
     const char *of, *args, **pair;
     switch (n->kind) {
     case J_CONST: return constant(e, n->value);
     case J_NAME: return F("use(r, %s, &%s)", variable_at(e, n->place), string(e, n->name));
-    case J_TUPLE: case J_LIST:
-        return F("%s(r, %s, %d)", n->kind == J_LIST ? "list_of" : "tuple_of", values(e, operands(e, &n->list), n->list.n), n->list.n);
+    case J_TUPLE:
+    case J_LIST:
+        return F("%s(r, %s, %d)", n->kind == J_LIST ? "list_of" : "tuple_of",
+            values(e, operands(e, &n->list), n->list.n), n->list.n);
     case J_DICT: return dict(e, n);
     case J_COND: return conditional(e, n);
-    case J_OR: case J_AND: return and_or(e, n);
+    case J_OR:
+    case J_AND: return and_or(e, n);
     case J_CONCAT: return F("concat(r, %s, %d)", values(e, operands(e, &n->list), n->list.n), n->list.n);
-    case J_BINARY:
-        pair = two(e, n->a, n->b);
-        return F("%s(r, %s, %s)", binary[n->op], pair[0], pair[1]);
+    case J_BINARY: pair = two(e, n->a, n->b); return F("%s(r, %s, %s)", binary[n->op], pair[0], pair[1]);
     case J_UNARY: return F("%s(r, %s)", binary[n->op], short_one(e, n->a, ex(e, n->a)));
     case J_GETATTR: return F("attr(r, %s, &%s)", short_one(e, n->a, ex(e, n->a)), string(e, n->name));
     case J_GETITEM: return get_item(e, n);
-    case J_CALL:
-        args = call_args(e, n, n->a, &of, NULL);
-        return F("call(r, %s, %s)", of, args);
+    case J_CALL: args = call_args(e, n, n->a, &of, NULL); return F("call(r, %s, %s)", of, args);
     case J_FILTER: return filter(e, n, NULL);
     case J_TEST:
         if (n->test) return F("boolean(%s)", cond(e, n));
@@ -388,7 +393,7 @@ static Saved *begin_function(Emitter *e, const Function *fn, const char *head) {
 
 static void new_vars(Emitter *e, const Function *fn, const char *scope) {
     out(e->o, "struct vars_%d *v = render_take(r, sizeof *v);\n", fn->id);
-    if (fn->parent) out(e->o, "v->up = %s;\n", scope);
+    if (fn->parent && scope) out(e->o, "v->up = %s;\n", scope);
 }
 
 static void end_function(Emitter *e, Saved *s) {
@@ -414,7 +419,8 @@ static void macro_function(Emitter *e, const Node *n) {
         const char *slot = F("v->%s", field(e, n->fn, n->param_slot[i]));
         out(e->o, "if (is_missing(%s)) {\n", slot);
         e->o->indent++;
-        out(e->o, "%s = %s;\n", slot, i >= first ? ex(e, n->other.v[i - first]) : F("undefined_param(r, &%s)", string(e, n->list.v[i]->name)));
+        out(e->o, "%s = %s;\n", slot,
+            i >= first ? ex(e, n->other.v[i - first]) : F("undefined_param(r, &%s)", string(e, n->list.v[i]->name)));
         e->o->indent--;
         out(e->o, "}\n");
     }
@@ -425,8 +431,9 @@ static void macro_function(Emitter *e, const Node *n) {
         FMT(n->macro.name ? str_c(e->a, str(n->macro.name)) : S("NULL")), n->list.n, name);
     if (n->list.n) out(&e->infos, ",\n    .params = (const String *const[]){");
     for (int i = 0; i < n->list.n; i++) out(&e->infos, "%s&%s", i ? ", " : "", string(e, n->list.v[i]->name));
-    out(&e->infos, "%s%s%s%s%s};\n", n->list.n ? "}" : "", n->macro.caller ? ", .caller = true" : "", n->macro.kwargs ? ", .kwargs = true" : "",
-        n->macro.varargs ? ", .varargs = true" : "", n->macro.explicit_caller ? ", .explicit_caller = true" : "");
+    out(&e->infos, "%s%s%s%s%s};\n", n->list.n ? "}" : "", n->macro.caller ? ", .caller = true" : "",
+        n->macro.kwargs ? ", .kwargs = true" : "", n->macro.varargs ? ", .varargs = true" : "",
+        n->macro.explicit_caller ? ", .explicit_caller = true" : "");
 }
 
 static const char *macro_of(Emitter *e, const Node *n) {
@@ -435,7 +442,8 @@ static const char *macro_of(Emitter *e, const Node *n) {
 }
 
 static void condition_function(Emitter *e, const Node *n) {
-    Saved *s = begin_function(e, n->test_fn, F("bool %s(Render *r, void *scope, const void *code, Value *item)", c_function(e, n->test_fn)));
+    Saved *s = begin_function(
+        e, n->test_fn, F("bool %s(Render *r, void *scope, const void *code, Value *item)", c_function(e, n->test_fn)));
     out(e->o, "struct vars_%d *v = scope;\n(void) code;\n", n->test_fn->id);
     assign(e, n->test_target, "*item");
     out(e->o, "if (!%s) return false;\n", F("(%s)", cond(e, n->c)));
@@ -469,12 +477,15 @@ static bool has_capture_jump(const NodeList *list) {
     return false;
 }
 
-static void loop_turns(Emitter *e, const Node *n, const char *over, const char *again, const char *outer, const char *depth) {
+static void loop_turns(
+    Emitter *e, const Node *n, const char *over, const char *again, const char *outer, const char *depth) {
     int id = ++e->n_temp, before = e->loop;
     if (n->c) over = filtered(e, n, over, outer);
     const char *loop_slot = n->extended ? variable_at(e, n->loop) : NULL;
     if (loop_slot) out(e->o, "%s = MISSING;\n", loop_slot);
-    if (loop_slot) out(e->o, "Loop *loop%d = loop_begin(r, %s, %s, %s, NULL, %s);\n", id, over, again, *again == 'N' ? "NULL" : outer, depth);
+    if (loop_slot)
+        out(e->o, "Loop *loop%d = loop_begin(r, %s, %s, %s, NULL, %s);\n", id, over, again,
+            *again == 'N' ? "NULL" : outer, depth);
     else out(e->o, "Iter *it%d = iterate(r, %s);\n", id, over);
     if (n->other.n) out(e->o, "bool empty%d = true;\n", id);
     if (has_capture_jump(&n->body)) out(e->o, "Buffer *out%d = r->out;\n", id);
@@ -508,7 +519,8 @@ static void for_statement(Emitter *e, const Node *n) {
     const char *over = ex(e, n->b);
     if (n->recursive) {
         const char *name = c_function(e, n->fn);
-        Saved *s = begin_function(e, n->fn, F("Value %s(Render *r, void *scope, const void *code, Value iterable, int depth)", name));
+        Saved *s = begin_function(
+            e, n->fn, F("Value %s(Render *r, void *scope, const void *code, Value iterable, int depth)", name));
         out(e->o, "(void) code;\n");
         new_vars(e, n->fn, "scope");
         out(e->o, "Buffer b, *before = capture(r, &b);\n");
@@ -622,9 +634,11 @@ static void statement(Emitter *e, const Node *n) {
     case J_IF: if_statement(e, n); return;
     case J_MACRO: out(e->o, "%s = %s;\n", variable_at(e, n->place), macro_of(e, n)); return;
     case J_CALL_BLOCK: call_block(e, n); return;
-    case J_SET_BLOCK: case J_FILTER_BLOCK: capture_block(e, n); return;
+    case J_SET_BLOCK:
+    case J_FILTER_BLOCK: capture_block(e, n); return;
     case J_WITH: with_statement(e, n); return;
-    case J_BREAK: case J_CONTINUE:
+    case J_BREAK:
+    case J_CONTINUE:
         if (n->in_capture) out(e->o, "r->out = out%d;\n", e->loop);
         out(e->o, n->kind == J_BREAK ? "break;\n" : "continue;\n");
         return;
@@ -656,19 +670,28 @@ static void structs(Emitter *e, Out *o) {
 }
 
 void jinja_emit(Out *o, const Jinja *t, const char *name) {
-    Emitter e = {.t = t, .a = t->arena, .v = "v", .protos = out_new(t->arena), .infos = out_new(t->arena), .bodies = out_new(t->arena)};
-    Saved *s = begin_function(&e, t->functions[0], str_fmt(t->arena, "void root_%s(Render *r, const void *code)", name).p);
+    Emitter e = {.t = t,
+        .a = t->arena,
+        .v = "v",
+        .protos = out_new(t->arena),
+        .infos = out_new(t->arena),
+        .bodies = out_new(t->arena)};
+    Saved *s =
+        begin_function(&e, t->functions[0], str_fmt(t->arena, "void root_%s(Render *r, const void *code)", name).p);
     out(e.o, "(void) code;\n");
     new_vars(&e, t->functions[0], NULL);
     enter(&e, &t->scope);
     statements(&e, &t->body);
     end_function(&e, s);
-    out(o, "// The chat template '%s', compiled from the model's own Jinja. Names end in the depth of the frame they belong to.\n", name);
+    out(o,
+        "// The chat template '%s', compiled from the model's own Jinja. Names end in the depth of the frame they "
+        "belong to.\n",
+        name);
     out(o, "#include \"chat_template.h\"\n\n");
     out(o, "int template_%s(Render *r);\n\n", name);
     for (int i = 0; i < e.n_strings; i++) {
-        out(o, "static const String %s = STRING(%.*s, %zu);\n", e.string_names[i].p, FMT(str_c(t->arena, (Str){e.strings[i]->p, e.strings[i]->n})),
-            e.strings[i]->chars);
+        out(o, "static const String %s = STRING(%.*s, %zu);\n", e.string_names[i].p,
+            FMT(str_c(t->arena, (Str){e.strings[i]->p, e.strings[i]->n})), e.strings[i]->chars);
     }
     out(o, "\n");
     structs(&e, o);

@@ -114,7 +114,8 @@ static Value eval(Render *r, Vars *v, const Node *n) {
     case J_COND:
         if (truth(r, eval(r, v, n->b))) return eval(r, v, n->a);
         return n->c ? eval(r, v, n->c) : undefined_cond(r, n->line);
-    case J_OR: case J_AND: {
+    case J_OR:
+    case J_AND: {
         Value a = eval(r, v, n->a);
         return truth(r, a) == (n->kind == J_OR) ? a : eval(r, v, n->b);
     }
@@ -146,7 +147,6 @@ static Value eval(Render *r, Vars *v, const Node *n) {
     }
     }
 }
-
 
 // ---- assignment ----
 static void assign(Render *r, Vars *v, const Node *target, Value value) {
@@ -307,7 +307,8 @@ static Flow run_one(Render *r, Vars *v, const Node *n) {
     case J_IF: return run_if(r, v, n);
     case J_MACRO: *slot_at(v, n->place) = macro_of(r, v, n); return GO_ON;
     case J_CALL_BLOCK: return run_call_block(r, v, n);
-    case J_SET_BLOCK: case J_FILTER_BLOCK: return run_set_block(r, v, n);
+    case J_SET_BLOCK:
+    case J_FILTER_BLOCK: return run_set_block(r, v, n);
     case J_WITH: return run_with(r, v, n);
     case J_BREAK: return GO_BREAK;
     case J_CONTINUE: return GO_CONTINUE;

@@ -105,7 +105,9 @@ static bool is_digit(char c) {
 }
 
 static size_t digits(Lexer *x, size_t at) { // (\d+_)*\d+
-    while (at < x->n && (is_digit(x->s[at]) || (x->s[at] == '_' && at + 1 < x->n && is_digit(x->s[at + 1]) && is_digit(x->s[at - 1])))) at++;
+    while (at < x->n &&
+        (is_digit(x->s[at]) || (x->s[at] == '_' && at + 1 < x->n && is_digit(x->s[at + 1]) && is_digit(x->s[at - 1]))))
+        at++;
     return at;
 }
 
@@ -155,14 +157,19 @@ static void number(Lexer *x) {
     }
     to = p;
     bool zero = base == 10 && x->s[from] == '0'; // 0, 00, 0_0: and not 01
-    while (to < x->n && (in_base(x->s[to], zero ? 1 : base) || (x->s[to] == '_' && to > p && x->s[to - 1] != '_' && to + 1 < x->n && in_base(x->s[to + 1], zero ? 1 : base)))) to++;
+    while (to < x->n &&
+        (in_base(x->s[to], zero ? 1 : base) ||
+            (x->s[to] == '_' && to > p && x->s[to - 1] != '_' && to + 1 < x->n &&
+                in_base(x->s[to + 1], zero ? 1 : base))))
+        to++;
     Str text_of_it = without_underscores(x, p, to);
     Token *t = token(x, T_INT, from, text_of_it);
     uint64_t v = 0;
     for (size_t i = 0; i < text_of_it.n; i++) {
         char c = text_of_it.p[i];
         uint64_t d = is_digit(c) ? (uint64_t) (c - '0') : (uint64_t) ((c | 32) - 'a' + 10);
-        if (v > (INT64_MAX - d) / (uint64_t) base) bad(x, from, "this integer is beyond 64 bits, which a template's text may not hold");
+        if (v > (INT64_MAX - d) / (uint64_t) base)
+            bad(x, from, "this integer is beyond 64 bits, which a template's text may not hold");
         v = v * (uint64_t) base + d;
     }
     t->value = integer((int64_t) v);
@@ -172,7 +179,8 @@ static void number(Lexer *x) {
 static size_t put_hex(Lexer *x, char *out, size_t at, int n_digits) {
     uint32_t c = 0;
     for (int i = 0; i < n_digits; i++) {
-        if (at + (size_t) i >= x->n || !in_base(x->s[at + (size_t) i], 16)) bad(x, at, "truncated \\x, \\u or \\U escape");
+        if (at + (size_t) i >= x->n || !in_base(x->s[at + (size_t) i], 16))
+            bad(x, at, "truncated \\x, \\u or \\U escape");
         char d = x->s[at + (size_t) i];
         c = c << 4 | (uint32_t) (is_digit(d) ? d - '0' : (d | 32) - 'a' + 10);
     }
@@ -258,7 +266,9 @@ static void tag(Lexer *x, bool block) {
     size_t begin = x->at, n, next_at;
     x->n_open = 0;
     for (;;) {
-        if (x->at >= x->n) bad(x, begin, block ? "this tag does not end: '%}' expected" : "this expression does not end: '}}' expected");
+        if (x->at >= x->n)
+            bad(x, begin,
+                block ? "this tag does not end: '%}' expected" : "this expression does not end: '}}' expected");
         if (!x->n_open && tag_end(x, x->at, block ? "%}" : "}}", block, &next_at)) {
             token(x, block ? T_BLOCK_END : T_VAR_END, x->at, S(""));
             x->line_start = x->s[next_at - 1] == '\n';

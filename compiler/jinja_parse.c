@@ -8,7 +8,7 @@ typedef struct {
     Jinja *t;
     Token *tok; // the next one
     int depth;
-    int loops;  // around here, within the same function
+    int loops; // around here, within the same function
     bool in_loop_capture;
 } Parser;
 
@@ -91,7 +91,8 @@ static const String *name_of(Parser *p, const Token *t) {
 }
 
 static void deeper(Parser *p) {
-    if (++p->depth > max_depth) FAIL(p, p->tok, "this lies more than %d levels deep, which is more than ggcc reads", max_depth);
+    if (++p->depth > max_depth)
+        FAIL(p, p->tok, "this lies more than %d levels deep, which is more than ggcc reads", max_depth);
 }
 
 static Node *expression(Parser *p);
@@ -154,7 +155,8 @@ static Node *primary(Parser *p, bool with_namespace) {
         for (; p->tok->kind == T_STRING; p->tok++) out_str(&all, p->tok->text);
         return constant(p, at, str_value(jinja_string(p->t->arena, out_text(&all))));
     }
-    case T_INT: case T_REAL: p->tok++; return constant(p, at, at->value);
+    case T_INT:
+    case T_REAL: p->tok++; return constant(p, at, at->value);
     default: break;
     }
     if (is_op(at, "[")) return list_display(p);
@@ -180,14 +182,21 @@ static void arguments(Parser *p, Node *n) {
         }
         comma = true;
         bool named = p->tok->kind == T_NAME && is_op(p->tok + 1, "=");
-        bool bad = is_op(p->tok, "*") ? n->b || n->c : is_op(p->tok, "**") ? n->c != NULL : named ? n->c != NULL : n->b || n->c || n->other.n;
-        if (bad) FAIL(p, open, "invalid syntax for function call expression: *args and **kwargs come once and last, positions before names");
+        bool bad = is_op(p->tok, "*") ? n->b || n->c
+            : is_op(p->tok, "**")     ? n->c != NULL
+            : named                   ? n->c != NULL
+                                      : n->b || n->c || n->other.n;
+        if (bad)
+            FAIL(p, open,
+                "invalid syntax for function call expression: *args and **kwargs come once and last, positions before "
+                "names");
         if (skip_op(p, "*")) n->b = expression(p);
         else if (skip_op(p, "**")) n->c = expression(p);
         else if (named) {
             const String *name = name_of(p, p->tok);
             for (int i = 0; i < n_names; i++) {
-                if (n->names[i]->n == name->n && !memcmp(n->names[i]->p, name->p, name->n)) FAIL(p, p->tok, "the argument '%s' is given twice", name->p);
+                if (n->names[i]->n == name->n && !memcmp(n->names[i]->p, name->p, name->n))
+                    FAIL(p, p->tok, "the argument '%s' is given twice", name->p);
             }
             *PUSH(a, n->names, n_names, cap) = name;
             p->tok += 2;
@@ -245,7 +254,8 @@ static Node *subscript(Parser *p, Node *of) { // GETATTR: a, name; GETITEM: a, b
     expect_op(p, "]");
     n->b = all->list.n == 1 ? all->list.v[0] : all;
     for (int i = 0; all->list.n > 1 && i < all->list.n; i++) {
-        if (all->list.v[i]->kind == J_SLICE) FAIL(p, at, "several slices in one subscript are outside what ggcc implements");
+        if (all->list.v[i]->kind == J_SLICE)
+            FAIL(p, at, "several slices in one subscript are outside what ggcc implements");
     }
     return n;
 }
@@ -287,7 +297,8 @@ static Node *test_of(Parser *p, Node *of) { // TEST: a, name, arguments; under a
     n->pos = p->tok->pos;
     n->name = dotted(p, "the name of a test");
     const Token *t = p->tok;
-    bool operand = t->kind == T_NAME || t->kind == T_STRING || t->kind == T_INT || t->kind == T_REAL || is_op(t, "[") || is_op(t, "{");
+    bool operand = t->kind == T_NAME || t->kind == T_STRING || t->kind == T_INT || t->kind == T_REAL || is_op(t, "[") ||
+        is_op(t, "{");
     if (is_op(t, "(")) arguments(p, n);
     else if (operand && !is_name(t, "else") && !is_name(t, "or") && !is_name(t, "and")) {
         if (is_name(t, "is")) FAIL(p, t, "tests cannot be chained with 'is'");
@@ -295,8 +306,8 @@ static Node *test_of(Parser *p, Node *of) { // TEST: a, name, arguments; under a
     }
     if (!negated) return n;
     Node *not = node(p, J_NOT, at);
-    not->a = n;
-    return not;
+    not ->a = n;
+    return not ;
 }
 
 // ---- operators, loosest last ----
@@ -431,7 +442,8 @@ static Node *expression(Parser *p) { // COND: a if b else c
 }
 
 static bool tuple_end(Parser *p, const char *end_name) {
-    return p->tok->kind == T_VAR_END || p->tok->kind == T_BLOCK_END || is_op(p->tok, ")") || (end_name && is_name(p->tok, end_name));
+    return p->tok->kind == T_VAR_END || p->tok->kind == T_BLOCK_END || is_op(p->tok, ")") ||
+        (end_name && is_name(p->tok, end_name));
 }
 
 // `a, b`: TUPLE: list; one expression without a comma is itself.
@@ -459,7 +471,8 @@ static NodeList body(Parser *p, const char *const *ends, const Token *begin) {
     skip_op(p, ":");
     expect_block_end(p);
     NodeList list = statements(p, ends);
-    if (p->tok->kind == T_EOF) FAIL(p, begin, "this '%.*s' does not end: '{%% %s %%}' expected", FMT(begin->text), ends[0]);
+    if (p->tok->kind == T_EOF)
+        FAIL(p, begin, "this '%.*s' does not end: '{%% %s %%}' expected", FMT(begin->text), ends[0]);
     return list;
 }
 
@@ -475,7 +488,8 @@ static void set_store(Parser *p, Node *n, NameContext ctx) {
     if (n->kind != J_TUPLE) {
         Loc loc = p->t->loc;
         loc.pos = n->pos;
-        fail_at(loc, "this cannot be assigned to: a name, names in a tuple, or an attribute of a namespace is expected");
+        fail_at(
+            loc, "this cannot be assigned to: a name, names in a tuple, or an attribute of a namespace is expected");
     }
     for (int i = 0; i < n->list.n; i++) set_store(p, n->list.v[i], ctx);
 }
@@ -559,7 +573,8 @@ static void signature(Parser *p, Node *n) { // list parameters, other default va
         param->ctx = CTX_PARAM;
         for (int i = 0; i < n->list.n; i++) {
             const String *other = n->list.v[i]->name;
-            if (other->n == param->name->n && !memcmp(other->p, param->name->p, other->n)) FAIL(p, at, "the parameter '%s' is declared twice", other->p);
+            if (other->n == param->name->n && !memcmp(other->p, param->name->p, other->n))
+                FAIL(p, at, "the parameter '%s' is declared twice", other->p);
         }
         if (skip_op(p, "=")) append(p, &n->other, expression(p));
         else if (n->other.n) FAIL(p, at, "non-default argument follows default argument");
@@ -653,8 +668,9 @@ static Node *statement(Parser *p) {
     static const struct {
         const char *name;
         Node *(*parse)(Parser *p);
-    } tags[] = {{"for", for_statement}, {"if", if_statement}, {"set", set_statement}, {"macro", macro_statement}, {"call", call_block},
-                {"filter", filter_block}, {"with", with_statement}, {"print", print_statement}, {"generation", generation}};
+    } tags[] = {{"for", for_statement}, {"if", if_statement}, {"set", set_statement}, {"macro", macro_statement},
+        {"call", call_block}, {"filter", filter_block}, {"with", with_statement}, {"print", print_statement},
+        {"generation", generation}};
     static const char *const outside[] = {"block", "extends", "include", "import", "from", "autoescape"};
     const Token *at = p->tok;
     if (at->kind != T_NAME) FAIL(p, at, "expected the name of a tag, found %s", shown(p, at));
@@ -664,7 +680,9 @@ static Node *statement(Parser *p) {
     if (is_name(at, "break")) return jump(p, J_BREAK);
     if (is_name(at, "continue")) return jump(p, J_CONTINUE);
     for (int i = 0; i < COUNT(outside); i++) {
-        if (is_name(at, outside[i])) FAIL(p, at, "the tag '%s' is outside what ggcc implements; chat templates are one file without escaping", outside[i]);
+        if (is_name(at, outside[i]))
+            FAIL(p, at, "the tag '%s' is outside what ggcc implements; chat templates are one file without escaping",
+                outside[i]);
     }
     if (str_starts(at->text, "end") || is_name(at, "else") || is_name(at, "elif")) {
         FAIL(p, at, "unexpected '%.*s': the tag that is open here ends otherwise", FMT(at->text));
@@ -691,7 +709,8 @@ static NodeList statements(Parser *p, const char *const *ends) { // TEXT: value;
         } else if (at->kind == T_VAR_BEGIN) {
             Node *n = node(p, J_OUTPUT, at);
             append(p, &n->list, tuple(p, false, true, NULL, false, false));
-            if (p->tok->kind != T_VAR_END) FAIL(p, p->tok, "expected the end of the expression, '}}', found %s", shown(p, p->tok));
+            if (p->tok->kind != T_VAR_END)
+                FAIL(p, p->tok, "expected the end of the expression, '}}', found %s", shown(p, p->tok));
             p->tok++;
             append(p, &list, n);
         } else {

@@ -238,7 +238,10 @@ static void undeclared_in(void *state, Node *n) {
         each(&n->body, undeclared_in, u);
         undeclared_in(u, n->b);
         return;
-    case J_MACRO: case J_CALL_BLOCK: case J_WITH: case J_SET_BLOCK:
+    case J_MACRO:
+    case J_CALL_BLOCK:
+    case J_WITH:
+    case J_SET_BLOCK:
         maybe(n->a, undeclared_in, u);
         maybe(n->b, undeclared_in, u);
         each(&n->list, undeclared_in, u);
@@ -371,22 +374,25 @@ static void check_named_argument(Resolver *x, Node *n) {
     bool map = is(n->name, "map");
     if (!map || !n->list.n || n->list.v[0]->kind != J_CONST || n->list.v[0]->value.kind != V_STR) return;
     const String *name = n->list.v[0]->value.s;
-    if (!filter_named(name->p, name->n) && filter_of_jinja(name->p, name->n)) FAIL(x, n, "the filter '%s' is outside what ggcc implements", name->p);
+    if (!filter_named(name->p, name->n) && filter_of_jinja(name->p, name->n))
+        FAIL(x, n, "the filter '%s' is outside what ggcc implements", name->p);
 }
 
 static void check_call(Resolver *x, Node *n) {
     if (n->a->kind == J_GETATTR && method_missing(n->a->name->p, n->a->name->n)) {
         FAIL(x, n->a, "the method '%s' is outside what ggcc implements", n->a->name->p);
     }
-    if (n->a->kind == J_NAME && is(n->a->name, "lipsum")) FAIL(x, n->a, "the function 'lipsum' is outside what ggcc implements");
+    if (n->a->kind == J_NAME && is(n->a->name, "lipsum"))
+        FAIL(x, n->a, "the function 'lipsum' is outside what ggcc implements");
 }
 
 // What Jinja2 computes while it compiles: no names, no calls, no filter that asks for the context.
 static void find_unfoldable(void *state, Node *n) {
     static const char *const lazy[] = {"map", "select", "reject", "selectattr", "rejectattr"};
     bool *found = state;
-    *found |= n->kind == J_NAME || n->kind == J_CALL || (n->kind == J_FILTER && !filter_named(n->name->p, n->name->n)) ||
-              (n->kind == J_TEST && !test_named(n->name->p, n->name->n));
+    *found |= n->kind == J_NAME || n->kind == J_CALL ||
+        (n->kind == J_FILTER && !filter_named(n->name->p, n->name->n)) ||
+        (n->kind == J_TEST && !test_named(n->name->p, n->name->n));
     for (int i = 0; n->kind == J_FILTER && i < COUNT(lazy); i++) *found |= is(n->name, lazy[i]);
     children(n, find_unfoldable, found);
 }
@@ -419,7 +425,8 @@ static void expression(void *state, Node *n) {
     }
     switch (n->kind) {
     case J_NAME:
-        if (n->ctx == CTX_LOAD && is(n->name, "self") && never_set(p->s, n->name)) FAIL(p->x, n, "'self' is outside what ggcc implements: there are no blocks");
+        if (n->ctx == CTX_LOAD && is(n->name, "self") && never_set(p->s, n->name))
+            FAIL(p->x, n, "'self' is outside what ggcc implements: there are no blocks");
         n->place = place(p->x, p->s, n->name);
         return;
     case J_NSREF: n->place = place(p->x, p->s, n->name); return;
@@ -487,8 +494,13 @@ static void function_statement(Resolver *x, Symbols *outer, Node *n) { // MACRO,
     }
     const String **params = NEWN(x->a, const String *, n->list.n + 1);
     for (int i = 0; i < n->list.n; i++) params[i] = n->list.v[i]->name;
-    n->macro = (MacroInfo){.name = n->kind == J_MACRO ? n->name->p : NULL, .params = params, .n_params = n->list.n, .caller = found & 1,
-                           .kwargs = (found & 2) && !own[1], .varargs = (found & 4) && !own[2], .explicit_caller = explicit_caller >= 0};
+    n->macro = (MacroInfo){.name = n->kind == J_MACRO ? n->name->p : NULL,
+        .params = params,
+        .n_params = n->list.n,
+        .caller = found & 1,
+        .kwargs = (found & 2) && !own[1],
+        .varargs = (found & 4) && !own[2],
+        .explicit_caller = explicit_caller >= 0};
     for (int i = 0; i < 3; i++) analyse_list(x, s, &parts[i]);
     for (int i = 0; i < n->list.n; i++) n->list.v[i]->place = place(x, s, n->list.v[i]->name);
     for (int i = 0; i < n->other.n; i++) place_expression(x, s, n->other.v[i]);
@@ -499,7 +511,8 @@ static void function_statement(Resolver *x, Symbols *outer, Node *n) { // MACRO,
 
 static void no_loop_store(void *state, Node *n) {
     Resolver *x = state;
-    if (n->kind == J_NAME && n->ctx == CTX_STORE && is(n->name, "loop")) FAIL(x, n, "the loop's own variable 'loop' cannot be assigned");
+    if (n->kind == J_NAME && n->ctx == CTX_STORE && is(n->name, "loop"))
+        FAIL(x, n, "the loop's own variable 'loop' cannot be assigned");
     children(n, no_loop_store, x);
     each(&n->body, no_loop_store, x);
     if (n->kind == J_FOR || n->kind == J_IF || n->kind == J_MACRO || n->kind == J_CALL_BLOCK || n->kind == J_WITH) {
@@ -591,7 +604,9 @@ static void statement(Resolver *x, Symbols *s, Node *n) {
         function_statement(x, s, n);
         place_expression(x, s, n->a);
         return;
-    case J_WITH: case J_SET_BLOCK: case J_FILTER_BLOCK: inner_statement(x, s, n); return;
+    case J_WITH:
+    case J_SET_BLOCK:
+    case J_FILTER_BLOCK: inner_statement(x, s, n); return;
     case J_SET:
         place_expression(x, s, n->b);
         place_expression(x, s, n->a);
@@ -615,7 +630,10 @@ Jinja *jinja_compile(Arena *a, const char *file, Str source) {
     if (source.n > 16u << 20) fail("%s: the template has %zu bytes; at most 16 MiB are read", file, source.n);
     for (size_t i = 0; i < source.n;) {
         uint32_t c;
-        size_t n = (unsigned char) source.p[i] < 0x80 ? 1 : (unsigned char) source.p[i] < 0xE0 ? 2 : (unsigned char) source.p[i] < 0xF0 ? 3 : 4;
+        size_t n = (unsigned char) source.p[i] < 0x80 ? 1
+            : (unsigned char) source.p[i] < 0xE0      ? 2
+            : (unsigned char) source.p[i] < 0xF0      ? 3
+                                                      : 4;
         (void) c;
         if (i + n > source.n || !utf8_valid(source.p + i, n)) {
             t->loc.pos = (uint32_t) i;

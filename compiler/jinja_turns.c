@@ -8,8 +8,10 @@
 
 #define MARK "QzAnswerzQ"
 static const char *const conversations[] = {
-    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"" MARK "\"}],\"add_generation_prompt\":false}",
-    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"" MARK "\"},{\"role\":\"user\",\"content\":\"More\"}],"
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"" MARK
+    "\"}],\"add_generation_prompt\":false}",
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"" MARK
+    "\"},{\"role\":\"user\",\"content\":\"More\"}],"
     "\"add_generation_prompt\":false}",
 };
 
@@ -19,8 +21,8 @@ static bool render(Arena *a, const Jinja *t, const char *bos, const char *eos, c
     if (!memory) fail("out of memory: %d MiB for a rendering", size >> 20);
     Render *r = NEW(a, Render);
     render_open(r, memory, size, (TemplateTime){2026, 7, 26, 9, 5, 3, 0});
-    bool ok = render_vars(r, json, strlen(json)) == 0 && render_set(r, "bos_token", bos) == 0 && render_set(r, "eos_token", eos) == 0 &&
-              jinja_render(t, r) == 0;
+    bool ok = render_vars(r, json, strlen(json)) == 0 && render_set(r, "bos_token", bos) == 0 &&
+        render_set(r, "eos_token", eos) == 0 && jinja_render(t, r) == 0;
     const char *at = ok && r->n_text ? memmem(r->text, r->n_text, MARK, sizeof MARK - 1) : NULL;
     if (at) *after = str_dup(a, (Str){at + sizeof MARK - 1, (size_t) (r->text + r->n_text - at) - (sizeof MARK - 1)});
     free(memory);
@@ -41,7 +43,8 @@ static Str first_mark(Str s) {
 
 int jinja_turn_ends(Arena *a, const Jinja *t, const char *bos, const char *eos, Str ends[4]) {
     Str last = S(""), middle = S("");
-    bool has_last = render(a, t, bos, eos, conversations[0], &last), has_middle = render(a, t, bos, eos, conversations[1], &middle);
+    bool has_last = render(a, t, bos, eos, conversations[0], &last),
+         has_middle = render(a, t, bos, eos, conversations[1], &middle);
     int n = 0;
     last = stripped(last);
     if (has_last && last.n) ends[n++] = last;

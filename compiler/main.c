@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "driver.h"
 #include "interp.h"
+#include "template_commands.h"
 #include "text_commands.h"
 #include "verify.h"
 
@@ -14,6 +15,7 @@
 
 typedef struct {
     CompileOptions compile;
+    TemplateArgs template;
     const char *output, *prompt, *file, *ids, *at;
     bool no_special, parse_special, json, help, quiet;
     int threads;
@@ -22,8 +24,8 @@ typedef struct {
     int n_set, cap_set, n_ignore_key, cap_ignore_key, n_ignore_tensor, cap_ignore_tensor, n_arch_dir, cap_arch_dir;
     Str *stop;
     int n_stop, cap_stop;
-    const char *argument;          // MODEL.gguf or ARCH
-    char **rest;                   // run: what the program gets
+    const char *argument; // MODEL.gguf or ARCH
+    char **rest;          // run: what the program gets
     int n_rest;
     Arena *arena;
 } Options;
@@ -53,11 +55,15 @@ static int run_emit(Options *o) {
 }
 
 static int run_explain(Options *o) {
+    o->compile.chat.none = true;
     cmd_explain(o->argument, &o->compile);
     return 0;
 }
 
-static int run_verify(Options *o) { return verify(o->argument, &o->compile, o->threads); }
+static int run_verify(Options *o) {
+    o->compile.chat.none = true; // kernels alone
+    return verify(o->argument, &o->compile, o->threads);
+}
 
 static int run_synth(Options *o) {
     if (!o->output) fail_usage("synth needs -o FILE: the model to write");
@@ -79,7 +85,11 @@ static int run_archs(Options *o) {
 }
 
 static TextInput text_input(const Options *o) {
-    return (TextInput){.prompt = o->prompt, .file = o->file, .ids = o->ids, .no_special = o->no_special, .parse_special = o->parse_special};
+    return (TextInput){.prompt = o->prompt,
+        .file = o->file,
+        .ids = o->ids,
+        .no_special = o->no_special,
+        .parse_special = o->parse_special};
 }
 
 static int run_logits(Options *o) {
@@ -98,8 +108,31 @@ static int run_detokenize(Options *o) {
     return text_detokenize(o->argument, &in, &o->compile.tokenizer);
 }
 
-enum { BUILD = 1, RUN = 2, EMIT = 4, EXPLAIN = 8, VERIFY = 16, SYNTH = 32, ARCHS = 64, LOGITS = 128, TOKENIZE = 256, DETOKENIZE = 512, TEMPLATE = 1024, INFER = 2048 };
-enum { MODEL = BUILD | RUN | EMIT | EXPLAIN | VERIFY | LOGITS, COMPILE = BUILD | RUN | EMIT | EXPLAIN | VERIFY, TEXT = LOGITS | TOKENIZE, ALL = 4095 };
+static int run_template(Options *o) {
+    o->template.file = o->argument;
+    return template_command(&o->template);
+}
+
+enum {
+    BUILD = 1,
+    RUN = 2,
+    EMIT = 4,
+    EXPLAIN = 8,
+    VERIFY = 16,
+    SYNTH = 32,
+    ARCHS = 64,
+    LOGITS = 128,
+    TOKENIZE = 256,
+    DETOKENIZE = 512,
+    TEMPLATE = 1024,
+    INFER = 2048
+};
+enum {
+    MODEL = BUILD | RUN | EMIT | EXPLAIN | VERIFY | LOGITS,
+    COMPILE = BUILD | RUN | EMIT | EXPLAIN | VERIFY,
+    TEXT = LOGITS | TOKENIZE,
+    ALL = 4095
+};
 
 static const struct Command {
     const char *name, *argument, *does;
@@ -109,19 +142,34 @@ static const struct Command {
     {"build", "MODEL.gguf -o PROG", "make the program", BUILD, run_build},
     {"run", "MODEL.gguf ARGS", "build, then PROG run ARGS", RUN, run_run},
     {"emit", "MODEL.gguf -o DIR", "the sources, and the one command that builds them", EMIT, run_emit},
-    {"explain", "MODEL.gguf", "graph, fusions done and refused, kernels with bytes and operations, memory plan", EXPLAIN, run_explain},
-    {"verify", "MODEL.gguf", "the interpreter beside the generated kernels; names the first operator that differs", VERIFY, run_verify},
-    {"synth", "ARCH -o FILE --set key=value ...", "a valid random model; the same seed gives the same bytes", SYNTH, run_synth},
+    {"explain", "MODEL.gguf", "graph, fusions done and refused, kernels with bytes and operations, memory plan",
+        EXPLAIN, run_explain},
+    {"verify", "MODEL.gguf", "the interpreter beside the generated kernels; names the first operator that differs",
+        VERIFY, run_verify},
+    {"synth", "ARCH -o FILE --set key=value ...", "a valid random model; the same seed gives the same bytes", SYNTH,
+        run_synth},
     {"infer", "MODEL.gguf", "a draft description for an unknown architecture; every guess is marked", INFER, run_infer},
     {"archs", "", "the architectures there are, with lines and what each needs", ARCHS, run_archs},
     {"logits", "MODEL.gguf (-p|-f|--ids) -o OUT", "raw float32 logits, by the interpreter", LOGITS, run_logits},
     {"tokenize", "MODEL.gguf (-p|-f)", "the ids of a text, one a line", TOKENIZE, run_tokenize},
     {"detokenize", "MODEL.gguf -f FILE", "the text of ids", DETOKENIZE, run_detokenize},
+    {"template", "(FILE.gguf | FILE.jinja)", "a chat template: render a case, or look at it", TEMPLATE, run_template},
 };
 
 // ---- options ----
 
-typedef enum { FLAG, TEXT_VALUE, INT_VALUE, SEED_VALUE, LIST_VALUE, STOP_VALUE, KV_VALUE, CTX_VALUE, TARGET_VALUE, PRE_VALUE } ValueKind;
+typedef enum {
+    FLAG,
+    TEXT_VALUE,
+    INT_VALUE,
+    SEED_VALUE,
+    LIST_VALUE,
+    STOP_VALUE,
+    KV_VALUE,
+    CTX_VALUE,
+    TARGET_VALUE,
+    PRE_VALUE
+} ValueKind;
 
 static const struct Option {
     const char *name, *value, *does;
@@ -131,11 +179,14 @@ static const struct Option {
 } options[] = {
     {"-o", "PATH", "what to write", BUILD | EMIT | SYNTH | LOGITS, TEXT_VALUE, offsetof(Options, output)},
     {"-p", "TEXT", "the text, literally", TEXT, TEXT_VALUE, offsetof(Options, prompt)},
-    {"-f", "PATH", "a file with the text, or the ids for detokenize; - is stdin", TEXT | DETOKENIZE, TEXT_VALUE, offsetof(Options, file)},
+    {"-f", "PATH", "a file with the text, or the ids for detokenize; - is stdin", TEXT | DETOKENIZE, TEXT_VALUE,
+        offsetof(Options, file)},
     {"--ids", "PATH", "a file of token ids", LOGITS, TEXT_VALUE, offsetof(Options, ids)},
-    {"--at", "0,5,...", "positions whose logits are wanted, in this order; all without it", LOGITS, TEXT_VALUE, offsetof(Options, at)},
+    {"--at", "0,5,...", "positions whose logits are wanted, in this order; all without it", LOGITS, TEXT_VALUE,
+        offsetof(Options, at)},
     {"--no-special", NULL, "add no BOS, EOS", TEXT, FLAG, offsetof(Options, no_special)},
-    {"--parse-special", NULL, "read the text of special tokens as tokens", TEXT, FLAG, offsetof(Options, parse_special)},
+    {"--parse-special", NULL, "read the text of special tokens as tokens", TEXT, FLAG,
+        offsetof(Options, parse_special)},
     {"--set", "KEY=VALUE", "a key of the model to make", SYNTH, LIST_VALUE, offsetof(Options, set)},
     {"--seed", "N", "of the random numbers; default 0", SYNTH | RUN, SEED_VALUE, offsetof(Options, seed)},
     {"--ctx", "N", "the greatest context", MODEL, CTX_VALUE, offsetof(Options, compile.build.ctx)},
@@ -143,17 +194,34 @@ static const struct Option {
     {"--march", "NAME", "instruction set; default native", COMPILE, TEXT_VALUE, offsetof(Options, compile.march)},
     {"--cc", "PATH", "the C compiler", COMPILE, TEXT_VALUE, offsetof(Options, compile.cc)},
     {"--target", "c", "what to generate", COMPILE, TARGET_VALUE, 0},
-    {"--weights", "FILE", "put the weights in a file of their own", BUILD | EMIT, TEXT_VALUE, offsetof(Options, compile.weights)},
-    {"--arch", "FILE", "this description, whatever the file says", MODEL | SYNTH, TEXT_VALUE, offsetof(Options, compile.build.arch_file)},
+    {"--weights", "FILE", "put the weights in a file of their own", BUILD | EMIT, TEXT_VALUE,
+        offsetof(Options, compile.weights)},
+    {"--arch", "FILE", "this description, whatever the file says", MODEL | SYNTH, TEXT_VALUE,
+        offsetof(Options, compile.build.arch_file)},
     {"--arch-dir", "DIR", "more descriptions", MODEL | SYNTH | ARCHS, LIST_VALUE, offsetof(Options, arch_dir)},
     {"--pre", "NAME", "the pre-tokenizer, whatever the file says", MODEL | TOKENIZE | DETOKENIZE, PRE_VALUE, 0},
     {"--no-tokenizer", NULL, "leave the tokenizer out", MODEL, FLAG, offsetof(Options, compile.tokenizer.none)},
     {"--stop", "TEXT", "one more text that ends generation", COMPILE, STOP_VALUE, 0},
-    {"--ignore-key", "NAME", "a key that nothing may read; the program's info says so", MODEL, LIST_VALUE, offsetof(Options, ignore_key)},
-    {"--ignore-tensor", "NAME", "a tensor that nothing may read; the program's info says so", MODEL, LIST_VALUE, offsetof(Options, ignore_tensor)},
-    {"--dump", "STAGE", "print graph, fused, plan or source, and stop", COMPILE, TEXT_VALUE, offsetof(Options, compile.dump)},
+    {"--chat-template", "FILE", "this chat template, in place of the model's", BUILD | RUN | EMIT, TEXT_VALUE,
+        offsetof(Options, compile.chat.file)},
+    {"--no-chat", NULL, "leave the chat templates out", BUILD | RUN | EMIT, FLAG, offsetof(Options, compile.chat.none)},
+    {"--case", "CASE.json", "a JSON object of the template's variables: print exactly what it renders", TEMPLATE,
+        TEXT_VALUE, offsetof(Options, template.case_path)},
+    {"--bos", "TEXT", "the text of BOS; wins over the case", TEMPLATE, TEXT_VALUE, offsetof(Options, template.bos)},
+    {"--eos", "TEXT", "the text of EOS; wins over the case", TEMPLATE, TEXT_VALUE, offsetof(Options, template.eos)},
+    {"--now", "TIME", "local time, like 2026-07-26T09:05:03", TEMPLATE, TEXT_VALUE, offsetof(Options, template.now)},
+    {"--name", "NAME", "which of the file's templates; default: default", TEMPLATE, TEXT_VALUE,
+        offsetof(Options, template.name)},
+    {"--emit", NULL, "print the template as C", TEMPLATE, FLAG, offsetof(Options, template.emit)},
+    {"--ignore-key", "NAME", "a key that nothing may read; the program's info says so", MODEL, LIST_VALUE,
+        offsetof(Options, ignore_key)},
+    {"--ignore-tensor", "NAME", "a tensor that nothing may read; the program's info says so", MODEL, LIST_VALUE,
+        offsetof(Options, ignore_tensor)},
+    {"--dump", "STAGE", "print graph, fused, plan or source, and stop", COMPILE, TEXT_VALUE,
+        offsetof(Options, compile.dump)},
     {"--no-fuse", NULL, "every operator a kernel of its own", COMPILE, FLAG, offsetof(Options, compile.plan.no_fuse)},
-    {"--threads", "N", "default: the cores this process may use", LOGITS | VERIFY, INT_VALUE, offsetof(Options, threads)},
+    {"--threads", "N", "default: the cores this process may use", LOGITS | VERIFY, INT_VALUE,
+        offsetof(Options, threads)},
     {"--quiet", NULL, "no notes", ALL, FLAG, offsetof(Options, quiet)},
     {"--help", NULL, "this text", ALL, FLAG, offsetof(Options, help)},
 };
@@ -186,8 +254,10 @@ static void set_option(Options *o, const struct Option *opt, const char *value) 
         break;
     case LIST_VALUE:
         if (opt->at == offsetof(Options, set)) *PUSH(o->arena, o->set, o->n_set, o->cap_set) = value;
-        else if (opt->at == offsetof(Options, arch_dir)) *PUSH(o->arena, o->arch_dir, o->n_arch_dir, o->cap_arch_dir) = value;
-        else if (opt->at == offsetof(Options, ignore_key)) *PUSH(o->arena, o->ignore_key, o->n_ignore_key, o->cap_ignore_key) = value;
+        else if (opt->at == offsetof(Options, arch_dir))
+            *PUSH(o->arena, o->arch_dir, o->n_arch_dir, o->cap_arch_dir) = value;
+        else if (opt->at == offsetof(Options, ignore_key))
+            *PUSH(o->arena, o->ignore_key, o->n_ignore_key, o->cap_ignore_key) = value;
         else *PUSH(o->arena, o->ignore_tensor, o->n_ignore_tensor, o->cap_ignore_tensor) = value;
         break;
     }
@@ -195,7 +265,8 @@ static void set_option(Options *o, const struct Option *opt, const char *value) 
 
 static const struct Option *option_named(const char *arg, size_t n, int bit) {
     for (int i = 0; i < COUNT(options); i++)
-        if ((options[i].commands & bit) && strlen(options[i].name) == n && !strncmp(options[i].name, arg, n)) return &options[i];
+        if ((options[i].commands & bit) && strlen(options[i].name) == n && !strncmp(options[i].name, arg, n))
+            return &options[i];
     return NULL;
 }
 
@@ -242,13 +313,16 @@ static int help(const struct Command *c) {
         for (int i = 0; i < COUNT(options); i++)
             if (options[i].commands & c->bit) {
                 char left[64];
-                snprintf(left, sizeof left, "%s%s%s", options[i].name, options[i].value ? " " : "", options[i].value ? options[i].value : "");
+                snprintf(left, sizeof left, "%s%s%s", options[i].name, options[i].value ? " " : "",
+                    options[i].value ? options[i].value : "");
                 printf("  %-22s %s\n", left, options[i].does);
             }
     } else {
         printf("usage: ggcc COMMAND ...    compiles a model file to a program\n\n");
-        for (int i = 0; i < COUNT(commands); i++) printf("  %-11s%-34s %s\n", commands[i].name, commands[i].argument, commands[i].does);
-        printf("  --version                                    version\n\nggcc COMMAND --help lists the command's options.\n");
+        for (int i = 0; i < COUNT(commands); i++)
+            printf("  %-11s%-34s %s\n", commands[i].name, commands[i].argument, commands[i].does);
+        printf("  --version                                    version\n\nggcc COMMAND --help lists the command's "
+               "options.\n");
     }
     if (fflush(stdout) || ferror(stdout)) fail("cannot write to standard output: %s", strerror(errno));
     return 0;
@@ -273,7 +347,8 @@ int main(int argc, char **argv) {
     *PUSH(o.arena, o.ignore_key, o.n_ignore_key, o.cap_ignore_key) = NULL; // the lists end with NULL
     *PUSH(o.arena, o.ignore_tensor, o.n_ignore_tensor, o.cap_ignore_tensor) = NULL;
     *PUSH(o.arena, o.arch_dir, o.n_arch_dir, o.cap_arch_dir) = NULL;
-    o.compile.build.ignore_key = o.ignore_key, o.compile.build.ignore_tensor = o.ignore_tensor, o.compile.build.arch_dir = o.arch_dir;
+    o.compile.build.ignore_key = o.ignore_key, o.compile.build.ignore_tensor = o.ignore_tensor,
+    o.compile.build.arch_dir = o.arch_dir;
     o.compile.tokenizer.stop = o.stop, o.compile.tokenizer.n_stop = o.n_stop;
     int status = c->run(&o);
     if (fflush(stdout) || ferror(stdout)) fail("cannot write to standard output: %s", strerror(errno));

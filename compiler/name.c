@@ -20,7 +20,9 @@ static Str joined_slices(const Graph *g, const Stage *s, int product) {
 static Str given_name(const Graph *g, const Stage *s, int node) {
     const Node *n = &s->node[node];
     switch (n->op) {
-    case OP_rms_norm: case OP_layer_norm: case OP_l2_norm: return S("normed");
+    case OP_rms_norm:
+    case OP_layer_norm:
+    case OP_l2_norm: return S("normed");
     case OP_attention: return S("attended");
     case OP_embed: return S("embedded");
     case OP_rope: return S("turned");
@@ -28,8 +30,11 @@ static Str given_name(const Graph *g, const Stage *s, int node) {
         Str name = joined_slices(g, s, node);
         return name.n ? name : s->weight[n->weight].name;
     }
-    case OP_q8: case OP_take: return s->node[n->in[0]].name;
-    default: return op_info[n->op].class == CLASS_MAP && n->kernel >= 0 && s->kernel[n->kernel].heavy >= 0 ? S("gated") : S("value");
+    case OP_q8:
+    case OP_take: return s->node[n->in[0]].name;
+    default:
+        return op_info[n->op].class == CLASS_MAP && n->kernel >= 0 && s->kernel[n->kernel].heavy >= 0 ? S("gated")
+                                                                                                      : S("value");
     }
 }
 
@@ -38,7 +43,8 @@ void name_values(Graph *g) {
         Stage *s = &g->stage[i];
         for (int j = 0; j < s->n_node; j++) {
             OpClass c = op_info[s->node[j].op].class;
-            if (c != CLASS_SOURCE && c != CLASS_VIEW && s->node[j].op != OP_set && !s->node[j].name.n) s->node[j].name = given_name(g, s, j);
+            if (c != CLASS_SOURCE && c != CLASS_VIEW && s->node[j].op != OP_set && !s->node[j].name.n)
+                s->node[j].name = given_name(g, s, j);
         }
     }
 }

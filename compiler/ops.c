@@ -267,6 +267,17 @@ static Value table_row(Build *b, Tensor *t, Value id, Loc loc) {
     return v;
 }
 
+// x[i] with an i that differs by layer: a parameter, so that the layers stay of one kind.
+static Value part_of_layer(Build *b, Value v, Value i, Loc loc) {
+    Shape shape = node_at(b, v)->shape;
+    if (i.num < 0 || i.num >= (double) shape.d[0] || i.num != (double) (int64_t) i.num)
+        fail_at(loc, "part %.9g is outside the first axis of %s", i.num, shape_show(b->a, shape));
+    int param = (int) node_at(b, make_param(b, i.num, loc))->num[0];
+    Value r = make(b, NODE(.op = OP_at, .n_in = 1, .in = {v.at.node}, .num = {param}, .loc = loc));
+    r.at.record = v.at.record;
+    return r;
+}
+
 // x[i], x[a..b] on the first axis, indices known when building.
 Value index_value(Build *b, Scope *s, const Expr *e, Value base) {
     Loc loc = LOC(e);
@@ -277,6 +288,7 @@ Value index_value(Build *b, Scope *s, const Expr *e, Value base) {
     Value v = to_node(b, base, loc);
     Shape shape = node_at(b, v)->shape;
     if (shape.n == 0) fail_at(loc, "a single number has no axis to index");
+    if (i.kind == V_NUM && i.varies && e->kind == E_INDEX && shape.n > 1 && b->stage > 0) return part_of_layer(b, v, i, loc);
     int64_t from = eval_size(b, s, e->arg[1], "an index"),
             to = e->kind == E_SLICE ? eval_size(b, s, e->arg[2], "an index") : from + 1;
     if (from >= to || to > shape.d[0])

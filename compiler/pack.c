@@ -68,7 +68,8 @@ static int pack_threads(void) {
 static void write_panels(const Plan *p, const PackedWeight *pw, int layer, FileOut *f) {
     const Weight *w = &p->graph->stage[pw->stage].weight[pw->weight];
     const Format *fmt = format_of(w->type);
-    int64_t strands = w->interleave > 1 ? w->interleave : 1, width = w->out / strands, panels = (width + 15) / 16 * strands * weight_stack(w);
+    int64_t strands = w->interleave > 1 ? w->interleave : 1, width = w->out / strands,
+            panels = (width + 15) / 16 * strands * weight_stack(w);
     uint64_t bytes = fmt->panel_bytes(w->in);
     int64_t window = (int64_t) (WINDOW / bytes) + 1;
     uint8_t *buf = malloc((size_t) window * bytes);
@@ -78,8 +79,7 @@ static void write_panels(const Plan *p, const PackedWeight *pw, int layer, FileO
         pthread_t thread[MAX_THREADS];
         Job job[MAX_THREADS];
         int64_t count = panels - at < window ? panels - at : window;
-        for (int i = 0; i < n; i++)
-            job[i] = (Job){{p, w, layer}, fmt, at, count, strands, width, buf, bytes, i, n};
+        for (int i = 0; i < n; i++) job[i] = (Job){{p, w, layer}, fmt, at, count, strands, width, buf, bytes, i, n};
         int started = 1;
         while (started < n && !pthread_create(&thread[started], NULL, pack_some, &job[started])) started++;
         pack_some(&job[0]);
@@ -102,7 +102,8 @@ static void write_raw(const Plan *p, const PackedWeight *pw, int layer, FileOut 
             file_write(f, source_row(&src, row), row_bytes * (size_t) w->part_out[i]);
         for (int64_t n = 0; strands > 1 && n < width; n += 16)
             for (int64_t s = 0; s < strands; s++)
-                for (int64_t i = n; i < width && i < n + 16; i++) file_write(f, source_row(&src, first + s * width + i), row_bytes);
+                for (int64_t i = n; i < width && i < n + 16; i++)
+                    file_write(f, source_row(&src, first + s * width + i), row_bytes);
     }
 }
 
@@ -133,13 +134,16 @@ void pack_weights(const Plan *p, FileOut *f) {
     for (int i = 0; i < n; i++) {
         const PackedWeight *pw = &p->weight[item[i].packed];
         if (i && item[i].offset == item[i - 1].offset) continue; // shared: tied tables
-        if (item[i].offset < at || item[i].offset - at >= sizeof zero) fail("internal: packed weights overlap at %llu", (unsigned long long) at);
+        if (item[i].offset < at || item[i].offset - at >= sizeof zero)
+            fail("internal: packed weights overlap at %llu", (unsigned long long) at);
         file_write(f, zero, item[i].offset - at);
         if (pw->layout == LAYOUT_PANELS) write_panels(p, pw, item[i].layer, f);
         else if (pw->layout == LAYOUT_RAW) write_raw(p, pw, item[i].layer, f);
         else write_floats(p, pw, item[i].layer, f);
         at = item[i].offset + pw->bytes;
-        if (file_pos(f) - start != at) fail("internal: packed weight of %llu bytes instead of %llu", (unsigned long long) (file_pos(f) - start), (unsigned long long) at);
+        if (file_pos(f) - start != at)
+            fail("internal: packed weight of %llu bytes instead of %llu", (unsigned long long) (file_pos(f) - start),
+                (unsigned long long) at);
         progress("weights", at, p->weight_bytes);
     }
     for (; at < p->weight_bytes; at++) file_write(f, zero, 1);

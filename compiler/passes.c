@@ -156,6 +156,8 @@ void tail_rows(Graph *g, Report *r) {
     take_in_stage(g, g->run[first].stage, out_global);
     report(r, &g->stage[g->run[first].stage], S("tail rows: only rows whose logits are wanted go through what feeds no cache"), "");
     for (int i = first + 1; i < g->n_run; i++) take_in_stage(g, g->run[i].stage, out_global);
+    for (int i = 0; i < g->n_output; i++)
+        if (out_global[g->output[i]] >= 0) g->output[i] = out_global[g->output[i]];
     simplify(g, NULL);
 }
 

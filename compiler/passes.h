@@ -53,8 +53,8 @@ typedef struct {
     bool ok; // false: no such walk
 } View;
 View view_of(const Stage *s, int node);
-bool view_is_range(const View *v);                  // its elements lie one after the other
-bool view_is_whole(const Stage *s, const View *v);  // and are all there are
+bool view_is_range(const View *v);                 // its elements lie one after the other
+bool view_is_whole(const Stage *s, const View *v); // and are all there are
 
 // The value behind views; *from gets the offset of the first element when they are one contiguous range of it, -1 when they are not.
 int behind_views(const Stage *s, int node, int64_t *from);

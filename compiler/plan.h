@@ -12,43 +12,43 @@ typedef enum { LAYOUT_F32, LAYOUT_RAW, LAYOUT_PANELS } Layout; // vectors; the f
 typedef struct {
     int stage, weight;
     Layout layout;
-    uint64_t bytes;          // of one layer
-    uint64_t *offset;        // [n_layer or 1], from the start of the packed weights
+    uint64_t bytes;   // of one layer
+    uint64_t *offset; // [n_layer or 1], from the start of the packed weights
 } PackedWeight;
 
 // Values that outlive a kernel. Offsets are within the scratch of one forward; row r of the value is at offset + r * row_bytes.
 typedef struct {
     Str name;
-    int stage;               // -1: a global
-    int node;                // of the stage; or the global's number
+    int stage; // -1: a global
+    int node;  // of the stage; or the global's number
     DType type;
     Rate rate;
-    int64_t width, parts;    // values of a row; 8-bit ones: vectors of it, each rounded by itself
+    int64_t width, parts; // values of a row; 8-bit ones: vectors of it, each rounded by itself
     uint64_t row_bytes, bytes, offset;
-    int first, last;         // steps of its stage between which it lives (globals: all)
-    bool logits;             // is the caller's logits array, not scratch
+    int first, last; // steps of its stage between which it lives (globals: all)
+    bool logits;     // is the caller's logits array, not scratch
 } Buffer;
 
 // A value as a kernel reads or writes it: elements [from, from + width) of each row of a buffer.
 typedef struct {
-    int buffer;              // -1: not in a buffer (constants, weights, values inside a kernel)
+    int buffer; // -1: not in a buffer (constants, weights, values inside a kernel)
     int64_t from;
 } Place;
 
 typedef enum { K_ROWS, K_MATMUL, K_ATTENTION, K_EXPERTS, K_STATE } KernelKind; // K_STATE: other heavy operators
 
 typedef struct {
-    int stage, group;        // group: stage.kernel
+    int stage, group; // group: stage.kernel
     KernelKind kind;
     Str name;
     Rate rate;
-    int level;               // the moment it can start
+    int level; // the moment it can start
     // matmul, attention
-    const char *template;    // "matmul.c"
-    const char *packed;      // "panels.c": the one for packed weights, or NULL
-    int64_t in, out;         // matmul: K, and N of a strand
+    const char *template;      // "matmul.c"
+    const char *packed;        // "panels.c": the one for packed weights, or NULL
+    int64_t in, out;           // matmul: K, and N of a strand
     int strands, panels, rows; // work of a piece
-    int heads;               // attention: query heads a piece covers
+    int heads;                 // attention: query heads a piece covers
     int state, state_group;
     // cost of one row, for `explain`
     double flops, weight_bytes, value_bytes;
@@ -62,13 +62,13 @@ typedef struct {
 // Where a state lies in the pages of its group, or (group -1) in the block that each sequence has.
 typedef struct {
     int stage, state, group;
-    uint64_t k_bytes, v_bytes;   // of one layer in a page, or in the block
-    uint64_t *k_at, *v_at;       // [n_layer]
+    uint64_t k_bytes, v_bytes; // of one layer in a page, or in the block
+    uint64_t *k_at, *v_at;     // [n_layer]
 } StatePlan;
 
 typedef struct {
     Str name;
-    int64_t window;          // 0: past
+    int64_t window; // 0: past
     uint64_t page_bytes;
 } GroupPlan;
 
@@ -81,21 +81,21 @@ typedef struct {
     bool kv_f32;
     PackedWeight *weight;
     int n_weight, cap_weight;
-    int **packed;            // [stage][weight] -> index into weight
+    int **packed; // [stage][weight] -> index into weight
     Buffer *buffer;
     int n_buffer, cap_buffer;
-    Place **place;           // [stage][node]
+    Place **place; // [stage][node]
     Kernel *kernel;
     int n_kernel, cap_kernel;
-    int **kernel_of;         // [stage][group] -> index into kernel
-    Step *step;              // stage after stage
+    int **kernel_of; // [stage][group] -> index into kernel
+    Step *step;      // stage after stage
     int n_step, cap_step;
     StatePlan *state;
     int n_state, cap_state;
-    int **state_of;          // [stage][state]
+    int **state_of; // [stage][state]
     GroupPlan group[8];
     int n_group;
-    uint64_t fixed_bytes;    // of the block that each sequence has for tails and cells
+    uint64_t fixed_bytes; // of the block that each sequence has for tails and cells
     uint64_t weight_bytes, scratch_bytes, thread_bytes;
     uint64_t hash;
 } Plan;

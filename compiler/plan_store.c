@@ -134,13 +134,13 @@ static bool weight_used(const Stage *s, int weight) {
     return false;
 }
 
-// One that was packed already with the same tensors in the same layout is used again (tied tables).
+// One that was packed already with the same tensors in the same layout is used again (tied tables, layers that run twice).
 static uint64_t place_layer(Plan *p, const Weight *w, PackedWeight *pw, int64_t l) {
     for (int i = 0; i < p->n_weight; i++) {
         const PackedWeight *o = &p->weight[i];
         const Stage *os = &p->graph->stage[o->stage];
         const Weight *ow = &os->weight[o->weight];
-        if (o == pw || o->layout != pw->layout || weight_tensors(ow) != weight_tensors(w) || ow->n_part != w->n_part || strands(ow) != strands(w) || ow->in != w->in) continue;
+        if (o->layout != pw->layout || weight_tensors(ow) != weight_tensors(w) || ow->n_part != w->n_part || strands(ow) != strands(w) || ow->in != w->in) continue;
         int64_t layers = os->layered ? p->graph->n_layer : 1;
         for (int64_t m = 0; m < layers; m++)
             if (o->offset[m] != UINT64_MAX && !memcmp(&ow->tensor[m * weight_tensors(w)], &w->tensor[l * weight_tensors(w)], sizeof(int) * (size_t) weight_tensors(w)))

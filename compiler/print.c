@@ -5,10 +5,69 @@
 #include <string.h>
 
 static const char *const reserved[] = {
-    "auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern", "float", "for", "goto", "if",
-    "inline", "int", "long", "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union",
-    "unsigned", "void", "volatile", "while", "asm", "bool", "true", "false", "main", "exp", "log", "tanh", "erf", "sqrt", "floor", "fabs", "pow",
-    "y0", "y1", "j0", "j1", "yn", "jn", "gamma", "index", "time", "read", "write", "signal", "abs", "div", "size_t", "NULL",
+    "auto",
+    "break",
+    "case",
+    "char",
+    "const",
+    "continue",
+    "default",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "extern",
+    "float",
+    "for",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "register",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "typedef",
+    "union",
+    "unsigned",
+    "void",
+    "volatile",
+    "while",
+    "asm",
+    "bool",
+    "true",
+    "false",
+    "main",
+    "exp",
+    "log",
+    "tanh",
+    "erf",
+    "sqrt",
+    "floor",
+    "fabs",
+    "pow",
+    "y0",
+    "y1",
+    "j0",
+    "j1",
+    "yn",
+    "jn",
+    "gamma",
+    "index",
+    "time",
+    "read",
+    "write",
+    "signal",
+    "abs",
+    "div",
+    "size_t",
+    "NULL",
 };
 
 Str name_fresh(Names *t, Str wanted) {
@@ -46,9 +105,9 @@ Printer printer_new(const Plan *p, const Kernel *k) {
     Printer q = {.plan = p, .kernel = k, .stage = s, .place = p->place[k->stage], .names = {.arena = a}};
     // What the templates and the printed loops call things themselves.
     static const char *const rows[] = {"m", "r", "i", "h", "j", "k"};
-    static const char *const heavy[] = {"m", "r", "n", "w", "x", "i", "j", "s", "o", "p", "v", "v0", "v1", "v2", "v3", "rows", "piece", "xs", "four", "outs", "from",
-                                        "p0", "p1", "r0", "r1", "row_bytes", "panel_bytes", "x_bytes", "panel_count", "groups", "t", "e", "at", "met", "list", "which", "part",
-                                        "parts", "product", "ids", "together"};
+    static const char *const heavy[] = {"m", "r", "n", "w", "x", "i", "j", "s", "o", "p", "v", "v0", "v1", "v2", "v3",
+        "rows", "piece", "xs", "four", "outs", "from", "p0", "p1", "r0", "r1", "row_bytes", "panel_bytes", "x_bytes",
+        "panel_count", "groups", "t", "e", "at", "met", "list", "which", "part", "parts", "product", "ids", "together"};
     for (int i = 0; i < COUNT(rows) && k->kind == K_ROWS; i++) name_fresh(&q.names, str(rows[i]));
     for (int i = 0; i < COUNT(heavy) && k->kind != K_ROWS; i++) name_fresh(&q.names, str(heavy[i]));
     q.name = NEWN(a, Str, s->n_node + 1);
@@ -76,7 +135,10 @@ Str print_params(const Printer *q) {
         if (i) out(&o, ", ");
         switch (a->kind) {
         case ARG_MODEL: out(&o, "const Model *m"); break;
-        case ARG_WEIGHT: out(&o, q->plan->weight[a->index].layout == LAYOUT_F32 ? "const float *%.*s" : "const uint8_t *%.*s", FMT(a->name)); break;
+        case ARG_WEIGHT:
+            out(&o, q->plan->weight[a->index].layout == LAYOUT_F32 ? "const float *%.*s" : "const uint8_t *%.*s",
+                FMT(a->name));
+            break;
         case ARG_BUFFER: {
             DType type = q->plan->buffer[a->index].type;
             out(&o, "%s%s *%.*s", konst, type == Q8 ? "uint8_t" : type == I32 ? "int32_t" : "float", FMT(a->name));
@@ -105,7 +167,8 @@ static void formula(const Printer *q, int node, bool top, int where, Out *o) {
     else if (n->op == OP_weight) out(o, "%.*s", FMT(q->stage->weight[n->weight].name));
     else if (n->op == OP_get) out(o, "%.*s", FMT(q->plan->graph->global[n->num[0]].name));
     else if (n->op == OP_token || n->op == OP_position || (!inside && !name.n)) out(o, "%s", op_info[n->op].name);
-    else if (base != node && !top && q->stage->node[node].name.n) out(o, "%.*s", FMT(q->stage->node[node].name)); // a part
+    else if (base != node && !top && q->stage->node[node].name.n)
+        out(o, "%.*s", FMT(q->stage->node[node].name)); // a part
     else if (!inside || (!top && name.n && node_is_stored(q->plan, q->kernel->stage, base))) out(o, "%.*s", FMT(name));
     else if (infix[n->op]) {
         bool parens = sum && where == IN_PRODUCT;

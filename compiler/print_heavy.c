@@ -12,7 +12,9 @@ Str find_template(const Plan *p, const char *name) {
 
 // ---- matrix product ----
 
-static bool is_member(const Printer *q, int node) { return q->stage->node[node].kernel == q->kernel->group; }
+static bool is_member(const Printer *q, int node) {
+    return q->stage->node[node].kernel == q->kernel->group;
+}
 
 // Parts that a row of the product has, one from each product of a stack that it meets; templates count them all as rows.
 static int64_t part_count(const Printer *q) {
@@ -36,17 +38,24 @@ static Str epilogue_operand(Printer *q, int use) {
         return q->name[base];
     }
     if (b->op == OP_const) return c_float(a, b->real[0]);
-    if (b->op == OP_param) return printer_arg(q, ARG_PARAM, (int) b->num[0], q->plan->graph->param[b->num[0]].name, false)->name;
+    if (b->op == OP_param)
+        return printer_arg(q, ARG_PARAM, (int) b->num[0], q->plan->graph->param[b->num[0]].name, false)->name;
     bool of_part = parts > 1 && size == parts; // one number for each part; r counts parts
     const char *at = size == 1 || of_part ? "0" : "n + j";
-    if (b->op == OP_weight && parts > 1 && size == parts * q->kernel->out) at = str_z(a, str_fmt(a, "(size_t) e * %lld + n + j", (long long) q->kernel->out));
+    if (b->op == OP_weight && parts > 1 && size == parts * q->kernel->out)
+        at = str_z(a, str_fmt(a, "(size_t) e * %lld + n + j", (long long) q->kernel->out));
     if (b->op == OP_weight) {
-        Str name = printer_arg(q, ARG_WEIGHT, q->plan->packed[q->kernel->stage][b->weight], q->stage->weight[b->weight].name, false)->name;
-        return from ? str_fmt(a, "%.*s[%lld + %s]", FMT(name), (long long) from, at) : str_fmt(a, "%.*s[%s]", FMT(name), at);
+        Str name = printer_arg(
+            q, ARG_WEIGHT, q->plan->packed[q->kernel->stage][b->weight], q->stage->weight[b->weight].name, false)
+                       ->name;
+        return from ? str_fmt(a, "%.*s[%lld + %s]", FMT(name), (long long) from, at)
+                    : str_fmt(a, "%.*s[%s]", FMT(name), at);
     }
     Place place = q->place[use];
     const Buffer *buf = &q->plan->buffer[place.buffer];
-    Str name = printer_arg(q, ARG_BUFFER, place.buffer, q->stage->node[use].name.n ? q->stage->node[use].name : buf->name, false)->name;
+    Str name = printer_arg(
+        q, ARG_BUFFER, place.buffer, q->stage->node[use].name.n ? q->stage->node[use].name : buf->name, false)
+                   ->name;
     Str row = str_fmt(a, "(size_t) r * %lld + ", (long long) (buf->width / parts));
     if (of_part) return str_fmt(a, "%.*s[r]", FMT(name));
     return place.from ? str_fmt(a, "%.*s[%.*s%lld + %s]", FMT(name), FMT(row), (long long) place.from, at)
@@ -58,7 +67,8 @@ static Str stored_element(Printer *q, int node) {
     const Buffer *buf = &q->plan->buffer[place.buffer];
     Str wanted = q->stage->node[node].name.n ? q->stage->node[node].name : buf->name;
     Str name = printer_arg(q, ARG_BUFFER, place.buffer, wanted, true)->name;
-    return str_fmt(q->names.arena, "%.*s[(size_t) r * %lld + n + j]", FMT(name), (long long) (buf->width / part_count(q)));
+    return str_fmt(
+        q->names.arena, "%.*s[(size_t) r * %lld + n + j]", FMT(name), (long long) (buf->width / part_count(q)));
 }
 
 static Str epilogue(Printer *q) {
@@ -107,14 +117,19 @@ KernelText print_matmul(const Plan *p, const Kernel *k) {
     Str store = epilogue(&q);
     Str params = print_params(&q);
     Binding b[] = {
-        param_int(a, "K", k->in), param_int(a, "N", k->out), param_int(a, "S", k->strands), param_int(a, "PANELS", k->panels),
-        param_int(a, "ROWS", k->rows), param("FMT", str(format_of(w->type)->name)),
+        param_int(a, "K", k->in),
+        param_int(a, "N", k->out),
+        param_int(a, "S", k->strands),
+        param_int(a, "PANELS", k->panels),
+        param_int(a, "ROWS", k->rows),
+        param("FMT", str(format_of(w->type)->name)),
         {.kind = BIND_SLOT, .name = "store", .value = store},
         {.kind = BIND_ARGS, .name = "args", .value = params.n ? str_fmt(a, ", %.*s", FMT(params)) : S("")},
     };
     q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, COUNT(b)));
     Str equations = print_equations(&q);
-    q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %s", FMT(equations), (long long) w->in, (long long) w->out, type_info(w->type)->name);
+    q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %s", FMT(equations), (long long) w->in, (long long) w->out,
+        type_info(w->type)->name);
     return q.text;
 }
 
@@ -125,10 +140,13 @@ void fixed_arg(Printer *q, ArgKind kind, int index) {
 }
 
 void fixed_text(Printer *q, const char *text) {
-    *PUSH(q->names.arena, q->text.fixed, q->text.n_fixed, q->text.cap_fixed) = (Arg){.kind = ARG_TEXT, .name = str(text)};
+    *PUSH(q->names.arena, q->text.fixed, q->text.n_fixed, q->text.cap_fixed) =
+        (Arg){.kind = ARG_TEXT, .name = str(text)};
 }
 
-void fixed_operand(Printer *q, const Node *n, int k) { fixed_arg(q, ARG_BUFFER, q->place[n->in[k]].buffer); }
+void fixed_operand(Printer *q, const Node *n, int k) {
+    fixed_arg(q, ARG_BUFFER, q->place[n->in[k]].buffer);
+}
 
 KernelText print_experts(const Plan *p, const Kernel *k) {
     Arena *a = p->graph->arena;
@@ -147,19 +165,32 @@ KernelText print_experts(const Plan *p, const Kernel *k) {
     fixed_text(&q, row_count(k));
     int64_t groups = ((k->out + 15) / 16 + k->panels - 1) / k->panels, most = (160 << 10) / (x_bytes + 1);
     Binding b[] = {
-        param_int(a, "K", k->in), param_int(a, "N", k->out), param_int(a, "S", k->strands), param_int(a, "E", w->stack), param_int(a, "TOP", parts),
-        param_int(a, "OWN", shape_size(x->shape) != w->in || parts == 1), param_int(a, "EACH", each), param_int(a, "PANELS", k->panels),
-        param("FMT", str(format_of(w->type)->name)), {.kind = BIND_SLOT, .name = "store", .value = store},
+        param_int(a, "K", k->in),
+        param_int(a, "N", k->out),
+        param_int(a, "S", k->strands),
+        param_int(a, "E", w->stack),
+        param_int(a, "TOP", parts),
+        param_int(a, "OWN", shape_size(x->shape) != w->in || parts == 1),
+        param_int(a, "EACH", each),
+        param_int(a, "PANELS", k->panels),
+        param("FMT", str(format_of(w->type)->name)),
+        {.kind = BIND_SLOT, .name = "store", .value = store},
         {.kind = BIND_ARGS, .name = "args", .value = params.n ? str_fmt(a, ", %.*s", FMT(params)) : S("")},
-        param_int(a, "MOST", most > 24 ? 24 : most < 1 ? 1 : most), param_int(a, "X_BYTES", x_bytes),
+        param_int(a, "MOST",
+            most > 24      ? 24
+                : most < 1 ? 1
+                           : most),
+        param_int(a, "X_BYTES", x_bytes),
     };
-    q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, panels ? COUNT(b) : COUNT(b) - 2));
-    q.text.pieces = each ? str_fmt(a, "%lld", (long long) (parts * groups))
-                         : str_fmt(a, "%lld * (%s * %lld < %lld ? %s * %lld : %lld)", (long long) groups, row_count(k), (long long) parts, (long long) w->stack,
-                                   row_count(k), (long long) parts, (long long) w->stack);
+    q.text.text = fold_constants(
+        a, template_instance(a, find_template(p, k->template), "@", b, panels ? COUNT(b) : COUNT(b) - 2));
+    q.text.pieces = each
+        ? str_fmt(a, "%lld", (long long) (parts * groups))
+        : str_fmt(a, "%lld * (%s * %lld < %lld ? %s * %lld : %lld)", (long long) groups, row_count(k),
+              (long long) parts, (long long) w->stack, row_count(k), (long long) parts, (long long) w->stack);
     Str equations = print_equations(&q);
-    q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %lld of %lld, %s", FMT(equations), (long long) w->in, (long long) w->out, (long long) parts,
-                             (long long) w->stack, type_info(w->type)->name);
+    q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %lld of %lld, %s", FMT(equations), (long long) w->in,
+        (long long) w->out, (long long) parts, (long long) w->stack, type_info(w->type)->name);
     return q.text;
 }
 
@@ -194,7 +225,8 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
     int si = p->state_of[k->stage][n->state];
     int64_t heads = n->shape.d[0], group = p->state[si].group;
     const Node *sinks = NULL, *picks = NULL;
-    for (int i = 2; i < n->n_in; i++) *(q.stage->node[n->in[i]].type == I32 ? &picks : &sinks) = &q.stage->node[n->in[i]];
+    for (int i = 2; i < n->n_in; i++)
+        *(q.stage->node[n->in[i]].type == I32 ? &picks : &sinks) = &q.stage->node[n->in[i]];
     fixed_text(&q, "m"), fixed_arg(&q, ARG_STATE_K, si);
     if (st->v.n) fixed_arg(&q, ARG_STATE_V, si);
     fixed_operand(&q, n, 0), fixed_arg(&q, ARG_BUFFER, p->place[k->stage][heavy].buffer);
@@ -204,23 +236,41 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
         const Node *x = &q.stage->node[n->in[i]];
         int base = view_of(q.stage, n->in[i]).base;
         bool weight = q.stage->node[base].op == OP_weight;
-        const Arg *arg = printer_arg(&q, weight ? ARG_WEIGHT : ARG_BUFFER, weight ? p->packed[k->stage][q.stage->node[base].weight] : q.place[n->in[i]].buffer,
-                                     x->type == I32 ? S("picks") : S("sinks"), false);
-        args = str_fmt(a, "%.*s, const %s *restrict %.*s", FMT(args), x->type == I32 ? "int32_t" : "float", FMT(arg->name));
-        pass = x->type == I32 ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape)) : str_fmt(a, "%.*s, sinks", FMT(pass));
+        const Arg *arg = printer_arg(&q, weight ? ARG_WEIGHT : ARG_BUFFER,
+            weight ? p->packed[k->stage][q.stage->node[base].weight] : q.place[n->in[i]].buffer,
+            x->type == I32 ? S("picks") : S("sinks"), false);
+        args = str_fmt(
+            a, "%.*s, const %s *restrict %.*s", FMT(args), x->type == I32 ? "int32_t" : "float", FMT(arg->name));
+        pass = x->type == I32
+            ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape))
+            : str_fmt(a, "%.*s, sinks", FMT(pass));
     }
     Binding b[32] = {
-        param_int(a, "H", heads), param_int(a, "G", st->k.d[0]), param_int(a, "DK", st->k.d[1]), param_int(a, "DV", n->shape.d[1]),
-        param("SCALE", c_float(a, n->real[0])), param("SOFTCAP", c_float(a, n->real[1])), param("ALIBI", c_float(a, n->real[2])),
-        param_int(a, "SINKS", sinks != NULL), param_int(a, "PICKS", picks ? picks->shape.d[1] : 0), param_int(a, "SETS", picks ? picks->shape.d[0] : 1),
-        param_int(a, "BLOCK", n->num[2] > 1 ? n->num[2] : 1), param_int(a, "GROUP", group), param_int(a, "PAGE_BYTES", (int64_t) p->group[group].page_bytes),
-        param("KV", p->kv_f32 ? S("f32") : S("f16")), param_int(a, "HEADS", k->heads), param_int(a, "ROWS", k->rows),
-        {.kind = BIND_ARGS, .name = "args", .value = args}, {.kind = BIND_ARGS, .name = "pass", .value = pass},
+        param_int(a, "H", heads),
+        param_int(a, "G", st->k.d[0]),
+        param_int(a, "DK", st->k.d[1]),
+        param_int(a, "DV", n->shape.d[1]),
+        param("SCALE", c_float(a, n->real[0])),
+        param("SOFTCAP", c_float(a, n->real[1])),
+        param("ALIBI", c_float(a, n->real[2])),
+        param_int(a, "SINKS", sinks != NULL),
+        param_int(a, "PICKS", picks ? picks->shape.d[1] : 0),
+        param_int(a, "SETS", picks ? picks->shape.d[0] : 1),
+        param_int(a, "BLOCK", n->num[2] > 1 ? n->num[2] : 1),
+        param_int(a, "GROUP", group),
+        param_int(a, "PAGE_BYTES", (int64_t) p->group[group].page_bytes),
+        param("KV", p->kv_f32 ? S("f32") : S("f16")),
+        param_int(a, "HEADS", k->heads),
+        param_int(a, "ROWS", k->rows),
+        {.kind = BIND_ARGS, .name = "args", .value = args},
+        {.kind = BIND_ARGS, .name = "pass", .value = pass},
     };
     int count = 18 + sees_params(a, st, p->graph->n_ctx, b + 18);
     if (!st->v.n) b[count++] = param_int(a, "V_FROM", n->num[0]);
     q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, count));
-    q.text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (heads + k->heads - 1) / k->heads, row_count(k), k->rows - 1, k->rows);
-    q.text.comment = str_fmt(a, "attention: %lld heads over %lld of keys and values, %s", (long long) heads, (long long) st->k.d[0], sees_show(a, st));
+    q.text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (heads + k->heads - 1) / k->heads, row_count(k),
+        k->rows - 1, k->rows);
+    q.text.comment = str_fmt(a, "attention: %lld heads over %lld of keys and values, %s", (long long) heads,
+        (long long) st->k.d[0], sees_show(a, st));
     return q.text;
 }

@@ -120,6 +120,14 @@ static void print_concat(Rows *r, int node) {
     }
 }
 
+static void print_at(Rows *r, int node) {
+    const Node *n = node_at(r, node);
+    long long size = shape_size(n->shape);
+    Str x = vector(r, node, 0), y = target_vector(r, node);
+    Str part = printer_arg(&r->q, ARG_PARAM, (int) n->num[0], r->q.plan->graph->param[n->num[0]].name, false)->name;
+    out(&r->body, "for (int i = 0; i < %lld; i++) (%.*s)[i] = (%.*s)[(int) %.*s * %lld + i];\n", size, FMT(y), FMT(x), FMT(part), size);
+}
+
 static void print_spread(Rows *r, int node) {
     const Node *n = node_at(r, node);
     long long from = node_at(r, n->in[0])->shape.d[0], to = n->shape.d[0];
@@ -183,6 +191,7 @@ void print_statement(Rows *r, int node) {
     case OP_top: case OP_gather: case OP_only: print_choice(r, node); break;
     case OP_concat: print_concat(r, node); break;
     case OP_spread: print_spread(r, node); break;
+    case OP_at: print_at(r, node); break;
     case OP_sum_first: case OP_mix: case OP_conv: print_sums(r, node); break;
     case OP_softmax: {
         Str x = vector(r, node, 0), y = target_vector(r, node);

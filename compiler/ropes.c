@@ -83,7 +83,8 @@ static bool same_rope(const RopeValue *x, const RopeValue *y) {
         (x->factors && y->factors && x->factors->source[0].tensor == y->factors->source[0].tensor);
     return factors && p->halves == q->halves && p->dims == q->dims && p->base == q->base && p->scale == q->scale &&
         p->yarn == q->yarn && p->ext == q->ext && p->attn == q->attn && p->beta_fast == q->beta_fast &&
-        p->beta_slow == q->beta_slow && p->orig == q->orig;
+        p->beta_slow == q->beta_slow && p->orig == q->orig && p->interleaved == q->interleaved &&
+        memcmp(p->section, q->section, sizeof p->section) == 0;
 }
 
 static Tensor *factors_of(Build *b, Scope *s, const Expr *e, int64_t dims) {
@@ -98,14 +99,6 @@ static Tensor *factors_of(Build *b, Scope *s, const Expr *e, int64_t dims) {
     return v.tensor;
 }
 
-// Sections: a pair turns by the stream of positions its section names. In a row of text the first three streams are equal and
-// the fourth is 0, so all that matters here is whether a pair falls to the fourth.
-static bool pair_rests(const int64_t *section, bool interleaved, int64_t pair) {
-    if (interleaved) return pair >= 3 * section[pair % 3];
-    int64_t all = section[0] + section[1] + section[2] + section[3];
-    return pair % all >= section[0] + section[1] + section[2];
-}
-
 static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
     const Expr *e = argument(call, "sections"), *order = argument(call, "order");
     if (!e) return;
@@ -113,10 +106,10 @@ static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
     if (b->synth && v.kind == V_NUM) v = synth_sections(b, v, r->rope.dims);
     if (v.kind == V_ABSENT) no_value(b, s, v);
     if (v.kind != V_ARRAY || v.array->n < 3 || v.array->n > 4) fail_at(LOC(e), "sections: takes a key with 3 or 4 numbers");
-    bool interleaved = how.kind == V_ABSENT && str_is(how.text, "interleaved");
-    if (!interleaved && (how.kind != V_ABSENT || !str_is(how.text, "blocks")))
+    r->rope.interleaved = how.kind == V_ABSENT && str_is(how.text, "interleaved");
+    if (!r->rope.interleaved && (how.kind != V_ABSENT || !str_is(how.text, "blocks")))
         fail_at(LOC(e), "sections need order: blocks, or order: interleaved");
-    int64_t section[4] = {0};
+    int64_t *section = r->rope.section;
     double x = 0;
     for (uint64_t i = 0; i < v.array->n; i++) {
         if (!gguf_real(v.array, i, &x) || x < 0 || x > 65536 || x != floor(x))
@@ -124,8 +117,6 @@ static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
         section[i] = (int64_t) x;
     }
     if (section[0] + section[1] + section[2] + section[3] < 1) fail_at(LOC(e), "key '%s': no section has a pair", str_show(b->a, v.key));
-    for (int64_t i = 0; i < r->rope.dims / 2; i++)
-        if (pair_rests(section, interleaved, i)) not_yet(LOC(e), "sections that leave pairs to the fourth stream of positions are");
 }
 
 Value rope_value(Build *b, Scope *s, const Expr *call) {

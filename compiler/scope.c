@@ -146,7 +146,7 @@ Value binding_value(Build *b, Scope *owner, Binding *bind, Loc loc) {
         if (!d->optional) not_yet(loc, "inputs that are not optional are");
         v = (Value){.kind = V_INPUT, .text = bind->name};
         break;
-    case S_OUTPUT: not_yet(loc, "outputs besides logits are");
+    case S_OUTPUT: fail_at(loc, "output '%.*s' has no value yet", FMT(bind->name));
     case S_LAYER: fail_at(loc, "'%.*s' is a layer; 'run %.*s(..)' runs it", FMT(bind->name), FMT(bind->name));
     default: v = decl_value(b, owner, d, bind->name); break;
     }
@@ -205,6 +205,17 @@ void reach(Build *b, Scope *s, const Stmt *d) {
     }
 }
 
+// A declared output gets its value, once.
+static void give_output(Build *b, Scope *owner, Binding *bind, Value v, Loc loc) {
+    const Stmt *d = bind->decl;
+    int node = node_of(b, v, loc);
+    Shape shape = b->g->stage[b->stage].node[node].shape, want = layout_shape(eval_layout(b, owner, d->out), LOC(d->out));
+    if (shape_size(shape) != shape_size(want))
+        fail_at(loc, "output '%.*s' is declared %s; this is %s", FMT(bind->name), shape_show(b->a, want), shape_show(b->a, shape));
+    *bind = (Binding){.name = bind->name, .progress = DONE, .output = true, .value = (Value){.kind = V_NODE, .at = {node, b->stage, NULL}}};
+    name_value(b, bind->value, bind->name);
+}
+
 static void assign_one(Build *b, Scope *s, const Stmt *st, int i, Value v) {
     Str name = st->name[i];
     Scope *owner;
@@ -212,6 +223,10 @@ static void assign_one(Build *b, Scope *s, const Stmt *st, int i, Value v) {
     Loc loc = loc_at(st->src, st->at[i]);
     if (str_is(name, "_")) return;
     if (v.kind == V_ABSENT) no_value(b, s, v);
+    if (old && old->decl && old->decl->kind == S_OUTPUT) {
+        give_output(b, owner, old, v, loc);
+        return;
+    }
     if (old && old->decl) fail_at(loc, "'%.*s' is declared as something else, so it cannot be assigned", FMT(name));
     if (old && owner != s && s->layer >= 0 && owner->layer < 0)
         fail_at(loc, "'%.*s' belongs to the model; a layer may read it, not assign it", FMT(name));
@@ -264,6 +279,7 @@ bool execute(Build *b, Scope *s, const Block *block, Value *result) {
             if (execute(b, s, eval_flag(b, s, st->expr) ? &st->body : &st->other, result)) return true;
             break;
         case S_FOR: loop(b, s, st); break;
+        case S_OUTPUT: break; // given its value by an assignment
         case S_RUN: run_layers(b, s, st); break;
         case S_RETURN: *result = returned(b, s, st->expr); return true;
         default: reach(b, s, st); break;

@@ -110,8 +110,8 @@ static Shape axis_shape(Graph *g, const Stage *s, NodeSpec spec, Shape a) {
     case OP_sum: case OP_mean: case OP_rmax:
         if (a.n) a.d[a.n - 1] = 1;
         return a;
-    case OP_sum_first:
-        if (!a.n) fail_at(spec.loc, "sum_first: a single number has no axis");
+    case OP_sum_first: case OP_at:
+        if (!a.n) fail_at(spec.loc, "%s: a single number has no axis", op_info[spec.op].name);
         return without_first(a);
     case OP_mix: {
         Shape b = s->node[spec.in[1]].shape;
@@ -249,7 +249,7 @@ Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
     case OP_concat: return concat_shape(g, s, spec);
     case OP_spread: return spread_shape(g, spec, a);
     case OP_top: case OP_gather: case OP_only: case OP_id: return id_shape(g, spec, a, b);
-    case OP_rms_norm: case OP_layer_norm: case OP_sum: case OP_mean: case OP_rmax: case OP_sum_first: case OP_mix: case OP_conv:
+    case OP_rms_norm: case OP_layer_norm: case OP_sum: case OP_mean: case OP_rmax: case OP_sum_first: case OP_at: case OP_mix: case OP_conv:
         return axis_shape(g, s, spec, a);
     case OP_angles: return (Shape){.n = 2, .d = {g->rope[spec.num[0]].dims / 2, 2}};
     case OP_rope: return rope_shape(g, s, spec, a);

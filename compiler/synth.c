@@ -166,9 +166,19 @@ int synth_key(Build *b, Str key, bool optional) {
     for (int i = 0; i < COUNT(usual_lists); i++)
         if (str_is(plain_name(b, key), usual_lists[i].key)) return add_key(b, key, parse_set(b, str(usual_lists[i].list), false));
     if (in_flag) return add_key(b, key, (GgufValue){.kind = GGUF_BOOL});
-    if (in_real) return add_key(b, key, number(1, true));
+    static const char *const factors[] = {"_scale", "_multiplier", "_bound", "_epsilon"};
+    for (int i = 0; i < COUNT(factors); i++) in_real |= str_ends(key, factors[i]);
+    if (in_real) return add_key(b, key, number(0.75, true));
     bool few = str_ends(key, "_count") || str_ends(key, "_cycles") || str_ends(key, "_per_stack");
     return add_key(b, key, number(few ? 2 : 16, false));
+}
+
+// Nothing here depends on the key; other engines may.
+void synth_unread(Build *b, Str key) {
+    Str text;
+    if (key_find(b, key) >= 0 || !find_set(b, key, &text)) return;
+    int row = usual_row(b, key);
+    add_key(b, str_dup(b->a, key), parse_set(b, text, row >= 0 && usual[row].real));
 }
 
 // Real files carry what a description expects, and other engines may need it.
@@ -273,7 +283,22 @@ static void find_zeros(Build *b, const Block *block) {
 
 // ---- tensors ----
 
-// tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output..
+bool synth_chosen(Build *b, Str name) {
+    Str text;
+    return find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(name)), &text) && str_is(text, "1");
+}
+
+// Names that say all of what they are, names that files have so, and tensor.NAME=bare.
+bool synth_bare(Build *b, Str name) {
+    static const char *const usual_bare[] = {"ssm_a", "ssm_d"};
+    Str text;
+    for (int i = 0; i < COUNT(usual_bare); i++)
+        if (str_is(name, usual_bare[i])) return true;
+    if (str_ends(name, ".bias") || str_ends(name, ".scale")) return true;
+    return find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(name)), &text) && str_is(text, "bare");
+}
+
+// tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output..; biases=1: all biases.
 static bool wanted(Build *b, Str name, bool demanded) {
     Str text, base = name;
     if (str_starts(base, "blk.")) {
@@ -281,7 +306,8 @@ static bool wanted(Build *b, Str name, bool demanded) {
         if (dot) base = (Str){dot + 1, base.n - (size_t) (dot + 1 - base.p)};
     }
     if (str_ends(base, ".weight")) base.n -= 7;
-    return find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(base)), &text) ? !str_is(text, "0") : demanded;
+    if (find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(base)), &text)) return !str_is(text, "0");
+    return demanded || (str_ends(base, ".bias") && find_set(b, S("biases"), &text) && str_is(text, "1"));
 }
 
 void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded) {
@@ -319,7 +345,8 @@ static float draw(Random *r) {
 
 typedef struct {
     float mean, spread;
-    bool matrix, positive; // positive: |x| is added to the mean
+    bool matrix;
+    int side; // 1, -1: only |x| is added to the mean, or taken away
 } Recipe;
 
 // Norms around 1, matrices so that a row of unit size stays near unit size, the head so that logits spread by about 2.
@@ -334,18 +361,19 @@ static Recipe recipe(const Graph *g, int tensor, const GgufTensor *t) {
             head |= here && w->product && i == g->n_stage - 1;
         }
     float in = sqrtf((float) t->ne[0]);
-    if (head) return (Recipe){0, 2 / in, true, false};
-    if (product) return (Recipe){0, 1.4f / in, true, false};
-    if (str_ends(t->name, ".bias")) return (Recipe){0, 0.1f, false, false};
+    if (head) return (Recipe){0, 2 / in, true, 0};
+    if (product) return (Recipe){0, 1.4f / in, true, 0};
+    if (str_ends(t->name, ".bias")) return (Recipe){0, 0.1f, false, 0};
     const char *name = t->name.p;
     bool norm = false, factor = false;
     for (size_t i = 0; i + 4 <= t->name.n; i++) {
         norm |= memcmp(name + i, "norm", 4) == 0;
         factor |= memcmp(name + i, "freq", 4) == 0 || memcmp(name + i, "fact", 4) == 0;
     }
-    if (factor) return (Recipe){1, 1, false, true};
-    if (norm) return (Recipe){1, 0.2f, false, false};
-    return (Recipe){0, 0.7f, t->n_dims > 1, false};
+    if (factor) return (Recipe){1, 1, false, 1};
+    if (str_ends(t->name, "ssm_a")) return (Recipe){-0.1f, 0.7f, false, -1}; // the exponent of a decay
+    if (norm) return (Recipe){1, 0.2f, false, 0};
+    return (Recipe){0, 0.7f, t->n_dims > 1, 0};
 }
 
 // ---- types ----
@@ -422,7 +450,7 @@ static void write_tensor(Arena *a, GgufWriter *w, const GgufTensor *t, Recipe ho
         size_t k = (left < rows ? left : rows) * n;
         for (size_t i = 0; i < k; i++) {
             float d = draw(r) * how.spread;
-            x[i] = how.mean + (how.positive ? fabsf(d) : d);
+            x[i] = how.mean + (how.side ? (float) how.side * fabsf(d) : d);
         }
         if (strcmp(type, "F32") == 0) gguf_write_data(w, x, k * 4);
         else gguf_write_data(w, bytes, encode(type, x, k, bytes));

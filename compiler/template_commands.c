@@ -1,5 +1,6 @@
 // `ggcc template`. See template_commands.h.
 #include "template_commands.h"
+#include "jinja.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,9 @@ int template_sources(Arena *a, const Gguf *g, TemplateSource **out) {
         Str name = g->key[i].key;
         if (!str_starts(name, key) || (name.n > sizeof key - 1 && name.p[sizeof key - 1] != '.')) continue;
         Str rest = name.n == sizeof key - 1 ? S("default") : (Str){name.p + sizeof key, name.n - sizeof key};
-        if (g->key[i].v.kind != GGUF_STR) fail("%s: the key %s is a %s; a string was expected", g->path, str_show(a, name), gguf_kind_name(g->key[i].v.kind));
+        if (g->key[i].v.kind != GGUF_STR)
+            fail("%s: the key %s is a %s; a string was expected", g->path, str_show(a, name),
+                gguf_kind_name(g->key[i].v.kind));
         *PUSH(a, list, n, cap) = (TemplateSource){rest, g->key[i].v.s, str_fmt(a, "%s:%.*s", g->path, FMT(name)).p};
     }
     *out = list;
@@ -21,8 +24,10 @@ int template_sources(Arena *a, const Gguf *g, TemplateSource **out) {
 
 const char *template_token(Arena *a, const Gguf *g, const char *key) {
     int64_t id;
-    const GgufKey *number = gguf_key(g, str_fmt(a, "tokenizer.ggml.%s_token_id", key)), *tokens = gguf_key(g, S("tokenizer.ggml.tokens"));
-    if (!number || !tokens || tokens->v.kind != GGUF_ARR || tokens->v.elem != GGUF_STR || !gguf_int(&number->v, 0, &id)) return NULL;
+    const GgufKey *number = gguf_key(g, str_fmt(a, "tokenizer.ggml.%s_token_id", key)),
+                  *tokens = gguf_key(g, S("tokenizer.ggml.tokens"));
+    if (!number || !tokens || tokens->v.kind != GGUF_ARR || tokens->v.elem != GGUF_STR || !gguf_int(&number->v, 0, &id))
+        return NULL;
     if (id < 0 || (uint64_t) id >= tokens->v.n) return NULL;
     return str_z(a, tokens->v.str[id]);
 }
@@ -61,14 +66,16 @@ static void look(Arena *a, const Jinja *t, const char *bos, const char *eos) {
     if (!n) printf("turn ends with: nothing of its own\n");
 }
 
-static int render_case(Arena *a, const Jinja *t, const TemplateArgs *args, const char *bos, const char *eos, TemplateTime now) {
+static int render_case(
+    Arena *a, const Jinja *t, const TemplateArgs *args, const char *bos, const char *eos, TemplateTime now) {
     enum { memory_size = 1 << 30 }; // of addresses: only what is used becomes memory
     Str text = file_read(a, args->case_path);
     char *memory = malloc(memory_size);
     if (!memory) fail("out of memory: %d MiB of addresses for the rendering", memory_size >> 20);
     Render *r = NEW(a, Render);
     render_open(r, memory, memory_size, now);
-    int status = (bos ? render_set(r, "bos_token", bos) : 0) | (eos ? render_set(r, "eos_token", eos) : 0) | render_vars(r, text.p, text.n);
+    int status = (bos ? render_set(r, "bos_token", bos) : 0) | (eos ? render_set(r, "eos_token", eos) : 0) |
+        render_vars(r, text.p, text.n);
     if (status == 0 && args->bos) status = render_set(r, "bos_token", args->bos);
     if (status == 0 && args->eos) status = render_set(r, "eos_token", args->eos);
     if (status < 0) fail("%s: %s", args->case_path, r->error);
@@ -81,7 +88,8 @@ static int render_case(Arena *a, const Jinja *t, const TemplateArgs *args, const
 int template_command(const TemplateArgs *args) {
     Arena *a = arena_new();
     TemplateTime now = template_now();
-    if (args->now && template_time(args->now, &now) < 0) fail_usage("--now %s: not a time; expected one like 2026-07-26T09:05:03", args->now);
+    if (args->now && template_time(args->now, &now) < 0)
+        fail_usage("--now %s: not a time; expected one like 2026-07-26T09:05:03", args->now);
     const char *bos = NULL, *eos = NULL;
     TemplateSource source;
     if (is_gguf(args->file)) {

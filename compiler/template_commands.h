@@ -1,9 +1,10 @@
-// `ggcc template`: one chat template, rendered on one case, or looked at. In: the command's arguments. Out: the exit status.
+// `ggcc template`: one chat template, rendered on one case, or looked at. In: the command's arguments. Out: the exit
+// status.
 #ifndef TEMPLATE_COMMANDS_H
 #define TEMPLATE_COMMANDS_H
 
 #include "gguf.h"
-#include "jinja.h"
+#include "util.h"
 
 typedef struct {
     const char *file;      // FILE.gguf or FILE.jinja

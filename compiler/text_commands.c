@@ -98,7 +98,8 @@ static int *read_at(Arena *a, const char *at, int n_ids, int *n) {
     return list;
 }
 
-int text_logits(const char *model, const TextInput *in, const char *at, const char *out_path, int threads, const CompileOptions *opt) {
+int text_logits(const char *model, const TextInput *in, const char *at, const char *out_path, int threads,
+    const CompileOptions *opt) {
     Arena *a = arena_new();
     int n, n_at = -1;
     int32_t *ids;
@@ -110,9 +111,11 @@ int text_logits(const char *model, const TextInput *in, const char *at, const ch
         ids = encode(a, &t, read_text(a, in), in, &n);
     }
     if (n == 0) fail("the input is empty: at least one token is needed");
-    if (n > c.graph->n_ctx) fail("%d tokens are more than the context of %lld; --ctx N makes it longer", n, (long long) c.graph->n_ctx);
+    if (n > c.graph->n_ctx)
+        fail("%d tokens are more than the context of %lld; --ctx N makes it longer", n, (long long) c.graph->n_ctx);
     for (int i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= c.graph->n_vocab) fail("id %d: the vocabulary has %lld tokens", ids[i], (long long) c.graph->n_vocab);
+        if (ids[i] < 0 || ids[i] >= c.graph->n_vocab)
+            fail("id %d: the vocabulary has %lld tokens", ids[i], (long long) c.graph->n_vocab);
     int *list = at ? read_at(a, at, n, &n_at) : NULL;
     interp_logits(a, c.graph, ids, n, list, n_at, out_path, threads);
     return 0;

@@ -288,7 +288,7 @@ static void program_open(Program *pr, const Traced *t, Arena *a, int positions) 
     m->token = pr->token = NEWN(a, int32_t, p->max_batch), m->pos = pr->pos = NEWN(a, int32_t, p->max_batch);
     m->seq = pr->seq = NEWN(a, int32_t, p->max_batch), m->out = pr->out = NEWN(a, int32_t, p->max_out);
     m->out_pos = pr->out_pos = NEWN(a, int32_t, p->max_out), m->out_seq = pr->out_seq = NEWN(a, int32_t, p->max_out);
-    m->logits = NEWN(a, float, (int64_t) p->max_out * p->graph->n_vocab);
+    m->logits = NEWN(a, float, (int64_t) p->max_out * shape_size(p->graph->global[p->graph->logits].shape));
     pr->want = NEWN(a, bool, p->max_batch);
 }
 
@@ -354,10 +354,11 @@ static void check_passes(const Graph *spec, const Graph *lowered, int threads) {
     Interp *a = interp_new(spec, threads), *b = interp_new(lowered, threads);
     interp_skip_q8(b, true);
     const float *x = interp_eval(a, ids, n, want), *y = interp_eval(b, ids, n, want);
-    for (int64_t i = 0; i < (n + 4) / 5 * spec->n_vocab; i++)
+    int64_t width = shape_size(spec->global[spec->logits].shape);
+    for (int64_t i = 0; i < (n + 4) / 5 * width; i++)
         if (memcmp(&x[i], &y[i], sizeof *x))
             fail_check("the passes changed a value: logit %lld of position %lld is %.9g in the graph as built and %.9g in the lowered one",
-                       (long long) (i % spec->n_vocab), (long long) (i / spec->n_vocab * 5), x[i], y[i]);
+                       (long long) (i % width), (long long) (i / width * 5), x[i], y[i]);
     interp_free(a);
     interp_free(b);
 }

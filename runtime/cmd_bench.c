@@ -107,7 +107,7 @@ static int measure(Program *p, const Options *o, int pp, int tg, Times *t) {
     t->load_s = seconds_before_main + seconds_now() - main_started;
     int five = p->state.n_ctx < 5 ? p->state.n_ctx : 5;
     if (work(p, five, false)) return -1;
-    if (argmax(p->model.logits, p->info->n_vocab) < 0) return complain("the logits are not numbers (NaN or infinity)");
+    if (argmax(p->model.logits, p->info->n_result) < 0) return complain("the logits are not numbers (NaN or infinity)");
     t->first_token_s = seconds_before_main + seconds_now() - main_started;
     double unused; // once without the clock: pages of weights and state are touched
     if (timed(p, 0, pp < p->batch ? pp : p->batch, false, &unused) || timed(p, 0, tg ? 1 : 0, true, &unused)) return -1;

@@ -1,12 +1,14 @@
 // The command run: a prompt in, the generated text out. In: options, perhaps a saved state. Out: text (or ids) on
 // standard output as it comes, perhaps the state saved, and a line about speed on a terminal's standard error.
 #define _GNU_SOURCE
+#include "chat.h"
 #include "error.h"
 #include "generate.h"
 #include "io.h"
 #include "options.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static int write_text(void *context, const char *text, size_t n) {
@@ -49,17 +51,36 @@ static int run(Program *p, const Options *o, const int32_t *ids, int n) {
     return g.end == END_INTERRUPTED ? complain("interrupted after %d new tokens", g.made) : 0;
 }
 
+// The input as a user's message.
+static int chat_tokens(const Program *p, const Options *o, int32_t **ids, int *n) {
+    char *text = NULL;
+    size_t size = o->prompt ? strlen(o->prompt) : 0;
+    if (!chat) return complain("--chat: this program has no chat template; build it with --chat-template FILE");
+    if (o->load || o->ids || (!o->prompt && !o->file)) {
+        complain("--chat takes a message with -p TEXT or -f FILE; --ids and --load do not go with it");
+        return 2;
+    }
+    if (o->file && read_file(o->file, &text, &size)) return -1;
+    int result = chat->prompt(p, o, o->prompt ? o->prompt : text, size, ids, n);
+    free(text);
+    return result;
+}
+
 int cmd_run(const Options *o) {
     Program p;
     int32_t *ids = NULL;
     int n = 0;
+    if (!o->chat && (o->system || o->template || o->kwargs)) {
+        complain("--system, --template and --chat-template-kwargs go with --chat");
+        return 2;
+    }
     if (o->narrowed && !o->temp_given)
         fprintf(stderr, "note: without --temp the likeliest token is taken; --top-k and the like change nothing\n");
     int result = open_model(&p, o);
     if (!result) result = set_breakers(&p, o);
     if (!result && o->load) result = state_load(&p.state, 0, o->load);
     if (!result) // a text that goes on does not begin again
-        result = input_tokens(&p, o, !o->load, o->load != NULL, &ids, &n);
+        result = o->chat ? chat_tokens(&p, o, &ids, &n) : input_tokens(&p, o, !o->load, o->load != NULL, &ids, &n);
     if (!result && !n && !o->load)
         result = complain("the prompt is empty: the model needs at least one token to go on from");
     if (!result) result = run(&p, o, ids, n);

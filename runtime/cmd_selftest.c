@@ -3,6 +3,7 @@
 // no bit: each way of evaluating the same text must give the same hash of all its rows.
 #define _GNU_SOURCE
 #include "selftest.h"
+#include "chat.h"
 #include "error.h"
 #include "io.h"
 #include "options.h"
@@ -44,11 +45,11 @@ static int compare(const SelfCheck *c, const float *x, int n_vocab) {
 static int take_rows(void *context, Program *p) {
     Check *check = context;
     for (int i = 0; i < p->model.outs; i++) {
-        const float *x = p->model.logits + (size_t) i * (size_t) p->info->n_vocab;
-        check->hash = hash_row(check->hash, x, p->info->n_vocab);
+        const float *x = p->model.logits + (size_t) i * (size_t) p->info->n_result;
+        check->hash = hash_row(check->hash, x, p->info->n_result);
         for (; check->compare && check->next < selftest.n_check && selftest.check[check->next].pos == p->out_pos[i];
              check->next++)
-            if (compare(&selftest.check[check->next], x, p->info->n_vocab)) {
+            if (compare(&selftest.check[check->next], x, p->info->n_result)) {
                 check->failed = 1;
                 return -1;
             }
@@ -59,7 +60,7 @@ static int take_rows(void *context, Program *p) {
 // Evaluates the stored text; `pieces` > 0: that many tokens first, then the rest.
 static int evaluate(int threads, int batch, int pieces, Check *check) {
     Program p;
-    Settings s = {.threads = threads, .batch = batch};
+    Settings s = {.threads = threads, .batch = model_info.whole ? 0 : batch}; // a whole text is one batch
     uint8_t *want = malloc((size_t) selftest.n_ids);
     int result = want ? 0 : complain("no memory for %d positions", selftest.n_ids);
     if (!result)
@@ -68,7 +69,7 @@ static int evaluate(int threads, int batch, int pieces, Check *check) {
     if (!result) {
         memset(want, 1, (size_t) selftest.n_ids);
         p.interrupted = &interrupted;
-        if (pieces > 0) result = program_eval_rows(&p, pieces, want, take_rows, check);
+        if (pieces > 0 && !model_info.whole) result = program_eval_rows(&p, pieces, want, take_rows, check);
         if (!result) result = program_eval_rows(&p, selftest.n_ids, want, take_rows, check);
         program_close(&p);
     }
@@ -109,5 +110,13 @@ int cmd_selftest(const Options *o) {
         }
     }
     int checks = selftest.n_check + n_ways;
+    if (chat) {
+        Program p;
+        if (program_open_file(&p, &model_info, weights_file)) return -1;
+        int rendered = chat->check(&p);
+        program_close(&p);
+        if (rendered < 0) return 3;
+        checks += rendered;
+    }
     return o->json ? out_print("{\"checks\": %d, \"failed\": 0}\n", checks) : out_print("%d checks passed\n", checks);
 }

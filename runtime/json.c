@@ -21,7 +21,8 @@ _Noreturn static void bad(Reader *j, const char *what, const char *at) {
             start = p + 1;
         }
     }
-    raise_error(j->r, "JSONDecodeError", "%s: line %zu column %zu", what, line, utf8_count(start, (size_t) (at - start)) + 1);
+    raise_error(
+        j->r, "JSONDecodeError", "%s: line %zu column %zu", what, line, utf8_count(start, (size_t) (at - start)) + 1);
 }
 
 static void skip_space(Reader *j) {
@@ -76,7 +77,8 @@ static bool valid_utf8(const char *p, const char *end, size_t *n) {
     for (size_t i = 1; i < *n; i++) {
         if ((s[i] & 0xC0) != 0x80) return false;
     }
-    return !(s[0] == 0xE0 && s[1] < 0xA0) && !(s[0] == 0xED && s[1] >= 0xA0) && !(s[0] == 0xF0 && s[1] < 0x90) && !(s[0] == 0xF4 && s[1] >= 0x90);
+    return !(s[0] == 0xE0 && s[1] < 0xA0) && !(s[0] == 0xED && s[1] >= 0xA0) && !(s[0] == 0xF0 && s[1] < 0x90) &&
+        !(s[0] == 0xF4 && s[1] >= 0x90);
 }
 
 static Value read_string(Reader *j) { // after the quote
@@ -103,7 +105,8 @@ static Value read_number(Reader *j) {
     if (j->p < j->end && *j->p == '-') j->p++;
     if (j->p == j->end || *j->p < '0' || *j->p > '9') bad(j, "Expecting value", from);
     if (*j->p == '0') j->p++;
-    else while (j->p < j->end && *j->p >= '0' && *j->p <= '9') j->p++;
+    else
+        while (j->p < j->end && *j->p >= '0' && *j->p <= '9') j->p++;
     const char *whole = j->p;
     const char *p = j->p;
     if (p + 1 < j->end && *p == '.' && p[1] >= '0' && p[1] <= '9') {
@@ -205,7 +208,9 @@ static void write_string(Writer *w, Value s) {
         else if (c < 0x20) buffer_format(w->r, &w->b, "\\u%04x", c);
         else if (c < 0x7F || !w->style->ensure_ascii) buffer_add(w->r, &w->b, p, n);
         else if (c < 0x10000) buffer_format(w->r, &w->b, "\\u%04x", c);
-        else buffer_format(w->r, &w->b, "\\u%04x\\u%04x", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF));
+        else
+            buffer_format(
+                w->r, &w->b, "\\u%04x\\u%04x", 0xD800 + ((c - 0x10000) >> 10), 0xDC00 + ((c - 0x10000) & 0x3FF));
         p += n;
     }
     buffer_z(w->r, &w->b, "\"");
@@ -248,7 +253,8 @@ static void write_key(Writer *w, Value key) {
         write_string(w, key);
         return;
     }
-    if (!is_number(key) && key.kind != V_NONE) raise_error(w->r, "TypeError", "keys must be str, int, float, bool or None, not %s", type_name(key));
+    if (!is_number(key) && key.kind != V_NONE)
+        raise_error(w->r, "TypeError", "keys must be str, int, float, bool or None, not %s", type_name(key));
     buffer_z(w->r, &w->b, "\"");
     if (key.kind == V_NONE) buffer_z(w->r, &w->b, "null");
     else write_number(w, key);
@@ -292,12 +298,17 @@ static void write_dict(Writer *w, const Dict *d) {
 }
 
 static void write_value(Writer *w, Value v) {
-    if (++w->r->nesting > limit_nesting) raise_error(w->r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
+    if (++w->r->nesting > limit_nesting)
+        raise_error(w->r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
     switch (v.kind) {
     case V_NONE: buffer_z(w->r, &w->b, "null"); break;
     case V_STR: write_string(w, v); break;
-    case V_BOOL: case V_INT: case V_BIG: case V_REAL: write_number(w, v); break;
-    case V_LIST: case V_TUPLE: write_list(w, v.list); break;
+    case V_BOOL:
+    case V_INT:
+    case V_BIG:
+    case V_REAL: write_number(w, v); break;
+    case V_LIST:
+    case V_TUPLE: write_list(w, v.list); break;
     case V_DICT: write_dict(w, v.dict); break;
     default: raise_error(w->r, "TypeError", "Object of type %s is not JSON serializable", type_name(v));
     }

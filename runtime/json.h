@@ -5,11 +5,12 @@
 
 #include "value.h"
 
-Value json_read(Render *r, const char *p, size_t n); // one value and nothing after; fails with JSONDecodeError: ... line, column
+Value json_read(
+    Render *r, const char *p, size_t n); // one value and nothing after; fails with JSONDecodeError: ... line, column
 
 typedef struct {
     bool ensure_ascii, sort_keys;
-    Value indent;    // MISSING or none: on one line
+    Value indent;            // MISSING or none: on one line
     Value item_sep, key_sep; // texts
 } JsonStyle;
 Value json_write(Render *r, Value v, const JsonStyle *style);

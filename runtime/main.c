@@ -42,7 +42,10 @@ static int dispatch(int argc, char **argv) {
     }
     int result = options_parse(&options, command, argc - 2, argv + 2);
     if (result) return result;
-    return options.help ? options_help(command) : command->run(&options);
+    if (options.help) return options_help(command);
+    if (command->logits && strcmp(model_info.result, "logits"))
+        return complain("%s works on logits, and this model gives '%s'; see embed", name, model_info.result);
+    return command->run(&options);
 }
 
 int main(int argc, char **argv) {

@@ -62,7 +62,7 @@ void memory_layout(Memory *m, const ModelInfo *info, int threads, int n_ctx, int
     take(m, MEM_THREADS, round_up(info->thread_bytes, 64) * (uint64_t) threads, MEMORY_PAGE);
     m->team = take(m, MEM_THREADS, team_bytes, 64);
     take(m, MEM_BATCH, 3 * (rows + outs) * sizeof(int32_t), 64);
-    take(m, MEM_LOGITS, outs * (uint64_t) info->n_vocab * sizeof(float), MEMORY_PAGE);
+    take(m, MEM_LOGITS, outs * (uint64_t) info->n_result * sizeof(float), MEMORY_PAGE);
     take(m, MEM_SAMPLER, sampler_bytes, 64);
     take(m, MEM_TOKENIZER, tokenizer_bytes, 64);
     m->total = round_up(m->total, MEMORY_PAGE);

@@ -24,10 +24,22 @@ typedef struct {
     int window; // keys a row sees, itself included; 0: all before it. Pages that left the window are freed
 } StateGroup;
 
+// A result besides the main one: where it lies after a forward.
+typedef struct {
+    const char *name;
+    int width;       // floats of a row
+    bool wanted;     // a row for each wanted row, else for each row of the batch
+    uint64_t offset; // in the scratch, row after row
+} ModelOutput;
+
 typedef struct {
     const char *name, *arch, *source; // the file's general.name, its architecture, the file's base name
     uint64_t hash;                    // of file, description and compiler: programs with one hash are one program
     int n_vocab, n_ctx, n_layer, n_embd;
+    const char *result;               // what a forward gives for each wanted row: "logits", or what an encoder calls it
+    int n_result;                     // floats of it; logits: n_vocab
+    int n_output;
+    ModelOutput output[4];
     int max_batch;                    // rows that one forward may have
     int max_out;                      // rows of logits that one forward may give
     bool whole;                       // rows see later ones: a text is one batch, and nothing is kept from it
@@ -59,7 +71,7 @@ typedef struct {
     int outs;                          // rows whose logits are wanted, <= max_out
     const int32_t *out;                // [outs] increasing row numbers
     const int32_t *out_pos, *out_seq;  // [outs] pos and seq of those rows
-    float *logits;                     // [outs][n_vocab], written
+    float *logits;                     // [outs][n_result], written
 } Model;
 
 // Where the state of one position lies: add the layer's offset inside the page.

@@ -15,8 +15,12 @@ typedef struct {
 typedef struct {
     const char *prompt, *file, *ids; // the input, one of them
     const char *output, *save, *load, *at;
+    const char *system, *template, *kwargs; // of a chat
+    bool chat, drop_oldest;
     int n, threads, ctx, batch;
     int pp, tg, depth, reps;
+    const char *pool; // of embed
+    bool normalize;
     bool json, verbose, no_special, parse_special, ignore_eos, help;
     bool temp_given, narrowed; // --temp; an option that only works with it
     SampleOptions sample;
@@ -31,6 +35,7 @@ struct Command {
     const char *name, *arguments, *does;
     int (*run)(const Options *o); // 0; -1: complaint(), exit 1; 2: complaint() about the usage; 3: a check failed
     unsigned bit;                 // for the option table
+    bool logits;                  // it works on logits
 };
 extern const Command commands[]; // ends with a NULL name
 
@@ -38,14 +43,18 @@ const Command *command_named(const char *name);
 // Arguments after the command's name. 0, or 2: complaint().
 int options_parse(Options *o, const Command *c, int argc, char **argv);
 int options_help(const Command *c); // on standard output
+// One sampling option, by its name without the dashes. 0, or -1: complaint(), and nothing has changed.
+int options_set(Options *o, const char *name, const char *value);
 
 int parse_int(const char *text, int low, int high, int *value); // strict: 0, or -1 (no complaint)
 
 int cmd_run(const Options *o);
+int cmd_chat(const Options *o);
 int cmd_tokenize(const Options *o);
 int cmd_detokenize(const Options *o);
 int cmd_logits(const Options *o);
 int cmd_perplexity(const Options *o);
+int cmd_embed(const Options *o);
 int cmd_bench(const Options *o);
 int cmd_selftest(const Options *o);
 int cmd_info(const Options *o);

@@ -10,7 +10,9 @@
 // ---- memory ----
 static char *reserve(Render *r, size_t n, size_t align) {
     size_t at = (r->used + align - 1) & ~(align - 1);
-    if (at > r->size || n > r->size - at) raise_error(r, "MemoryError", "the template needs more than the %zu MiB that a rendering may take", r->size >> 20);
+    if (at > r->size || n > r->size - at)
+        raise_error(
+            r, "MemoryError", "the template needs more than the %zu MiB that a rendering may take", r->size >> 20);
     r->used = at + n;
     return r->base + at;
 }
@@ -22,7 +24,8 @@ void *render_take(Render *r, size_t n) {
 }
 
 void *render_take_n(Render *r, size_t n, size_t size) {
-    if (size && n > SIZE_MAX / 2 / size) raise_error(r, "MemoryError", "%zu values at once are more than a rendering may take", n);
+    if (size && n > SIZE_MAX / 2 / size)
+        raise_error(r, "MemoryError", "%zu values at once are more than a rendering may take", n);
     return render_take(r, n * size);
 }
 
@@ -162,14 +165,20 @@ _Noreturn void raise_error(Render *r, const char *type, const char *format, ...)
 
 // As Jinja2's object_type_repr: the class, with its module unless it is built in.
 static void put_object_type(Render *r, Buffer *b, Value v) {
-    static const char *module[] = {[V_UNDEFINED] = "jinja2.runtime", [V_NAMESPACE] = "jinja2.utils", [V_MACRO] = "jinja2.runtime",
-                                   [V_LOOP] = "jinja2.runtime", [V_CYCLER] = "jinja2.utils", [V_JOINER] = "jinja2.utils",
-                                   [V_MARKUP_TYPE] = NULL};
+    static const char *module[] = {[V_UNDEFINED] = "jinja2.runtime",
+        [V_NAMESPACE] = "jinja2.utils",
+        [V_MACRO] = "jinja2.runtime",
+        [V_LOOP] = "jinja2.runtime",
+        [V_CYCLER] = "jinja2.utils",
+        [V_JOINER] = "jinja2.utils",
+        [V_MARKUP_TYPE] = NULL};
     if (v.kind == V_NONE) {
         buffer_z(r, b, "None");
         return;
     }
-    const char *where = v.kind == V_STR && v.markup ? "markupsafe" : v.kind == V_TUPLE && v.markup ? "jinja2.filters" : module[v.kind];
+    const char *where = v.kind == V_STR && v.markup ? "markupsafe"
+        : v.kind == V_TUPLE && v.markup             ? "jinja2.filters"
+                                                    : module[v.kind];
     buffer_format(r, b, "%s%s%s object", where ? where : "", where ? "." : "", type_name(v));
 }
 
@@ -195,11 +204,26 @@ _Noreturn void raise_undefined(Render *r, Value v) {
 }
 
 const char *type_name(Value v) {
-    static const char *names[] = {
-        [V_MISSING] = "missing", [V_UNDEFINED] = "Undefined", [V_NONE] = "NoneType", [V_BOOL] = "bool", [V_INT] = "int", [V_BIG] = "int",
-        [V_REAL] = "float", [V_STR] = "str", [V_LIST] = "list", [V_TUPLE] = "tuple", [V_DICT] = "dict", [V_RANGE] = "range",
-        [V_NAMESPACE] = "Namespace", [V_MACRO] = "Macro", [V_FUNCTION] = "function", [V_METHOD] = "builtin_function_or_method",
-        [V_LOOP] = "LoopContext", [V_CYCLER] = "Cycler", [V_JOINER] = "Joiner", [V_MARKUP_TYPE] = "type"};
+    static const char *names[] = {[V_MISSING] = "missing",
+        [V_UNDEFINED] = "Undefined",
+        [V_NONE] = "NoneType",
+        [V_BOOL] = "bool",
+        [V_INT] = "int",
+        [V_BIG] = "int",
+        [V_REAL] = "float",
+        [V_STR] = "str",
+        [V_LIST] = "list",
+        [V_TUPLE] = "tuple",
+        [V_DICT] = "dict",
+        [V_RANGE] = "range",
+        [V_NAMESPACE] = "Namespace",
+        [V_MACRO] = "Macro",
+        [V_FUNCTION] = "function",
+        [V_METHOD] = "builtin_function_or_method",
+        [V_LOOP] = "LoopContext",
+        [V_CYCLER] = "Cycler",
+        [V_JOINER] = "Joiner",
+        [V_MARKUP_TYPE] = "type"};
     static const char *views[] = {"dict_keys", "dict_values", "dict_items"};
     if (v.kind == V_STR && v.markup) return "Markup";
     if (v.kind == V_TUPLE && v.markup) return "_GroupTuple";
@@ -259,7 +283,8 @@ bool length_of(Render *r, Value v, int64_t *n) {
     switch (v.kind) {
     case V_UNDEFINED: *n = 0; return true;
     case V_STR: *n = (int64_t) v.s->chars; return true;
-    case V_LIST: case V_TUPLE: *n = (int64_t) v.list->n; return true;
+    case V_LIST:
+    case V_TUPLE: *n = (int64_t) v.list->n; return true;
     case V_DICT: *n = (int64_t) v.dict->n; return true;
     case V_VIEW: *n = (int64_t) v.view->dict->n; return true;
     case V_RANGE: *n = v.range->n; return true;
@@ -281,7 +306,9 @@ int64_t length(Render *r, Value v) {
 bool truth(Render *r, Value v) {
     int64_t n;
     switch (v.kind) {
-    case V_UNDEFINED: case V_NONE: case V_MISSING: return false;
+    case V_UNDEFINED:
+    case V_NONE:
+    case V_MISSING: return false;
     case V_BOOL: return v.b;
     case V_INT: return v.i != 0;
     case V_REAL: return v.x != 0;
@@ -291,7 +318,8 @@ bool truth(Render *r, Value v) {
 
 // ---- equality and order ----
 static void deeper(Render *r) {
-    if (++r->nesting > limit_nesting) raise_error(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
+    if (++r->nesting > limit_nesting)
+        raise_error(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
 }
 
 static bool same_items(Render *r, const List *a, const List *b) {
@@ -315,13 +343,16 @@ static bool equal_inside(Render *r, Value a, Value b) {
     if (is_number(a) && is_number(b)) return compare_numbers(a, b) == 0;
     if (a.kind != b.kind) return false;
     switch (a.kind) {
-    case V_UNDEFINED: case V_NONE: case V_MISSING: return true;
+    case V_UNDEFINED:
+    case V_NONE:
+    case V_MISSING: return true;
     case V_STR: return a.s->n == b.s->n && !memcmp(a.s->p, b.s->p, a.s->n);
-    case V_LIST: case V_TUPLE: return a.list == b.list || same_items(r, a.list, b.list);
+    case V_LIST:
+    case V_TUPLE: return a.list == b.list || same_items(r, a.list, b.list);
     case V_DICT: return a.dict == b.dict || same_dicts(r, a.dict, b.dict);
     case V_RANGE:
         return a.range->n == b.range->n &&
-               (!a.range->n || (a.range->start == b.range->start && (a.range->n == 1 || a.range->step == b.range->step)));
+            (!a.range->n || (a.range->start == b.range->start && (a.range->n == 1 || a.range->step == b.range->step)));
     case V_VIEW: {
         if (a.view->kind == VIEW_VALUES || b.view->kind == VIEW_VALUES) return a.view == b.view;
         if (a.view->dict->n != b.view->dict->n) return false;
@@ -385,7 +416,8 @@ static bool compare_order(Render *r, Comparison op, Value a, Value b) {
     if (a.kind == V_VIEW && b.kind == V_VIEW && a.view->kind != VIEW_VALUES && b.view->kind != VIEW_VALUES) {
         return op == CMP_LT || op == CMP_LE ? subset(r, a, b, op == CMP_LT) : subset(r, b, a, op == CMP_GT);
     }
-    raise_error(r, "TypeError", "'%s' not supported between instances of '%s' and '%s'", sign[op], type_name(a), type_name(b));
+    raise_error(
+        r, "TypeError", "'%s' not supported between instances of '%s' and '%s'", sign[op], type_name(a), type_name(b));
 }
 
 bool compare(Render *r, Comparison op, Value a, Value b) {
@@ -446,9 +478,14 @@ uint64_t hash_value(Render *r, Value v) {
     case V_VIEW: // keys and items are sets; values are hashed as objects are
         if (v.view->kind == VIEW_VALUES) return mix((uint64_t) (uintptr_t) v.view);
         raise_error(r, "TypeError", "unhashable type: '%s'", type_name(v));
-    case V_LIST: case V_DICT: raise_error(r, "TypeError", "unhashable type: '%s'", type_name(v));
-    case V_BOOL: case V_INT: case V_BIG: case V_REAL: return mix(hash_number(v));
-    case V_UNDEFINED: case V_NONE: return mix(v.kind);
+    case V_LIST:
+    case V_DICT: raise_error(r, "TypeError", "unhashable type: '%s'", type_name(v));
+    case V_BOOL:
+    case V_INT:
+    case V_BIG:
+    case V_REAL: return mix(hash_number(v));
+    case V_UNDEFINED:
+    case V_NONE: return mix(v.kind);
     default: return mix((uint64_t) (uintptr_t) v.iter);
     }
 }

@@ -56,35 +56,40 @@ void bind_args(Render *r, const char *function, const char *signature, const Arg
             if (is_missing(out[n]) && nameless && !strchr(signature, ',')) {
                 raise_error(r, "TypeError", "%s() takes exactly one argument (0 given)", function);
             }
-            if (is_missing(out[n])) raise_error(r, "TypeError", "%s() missing 1 required positional argument: '%s'", function, name);
+            if (is_missing(out[n]))
+                raise_error(r, "TypeError", "%s() missing 1 required positional argument: '%s'", function, name);
         }
     }
     if (args->n > n && nameless && n < 2) { // as CPython says it of its own methods
-        raise_error(r, "TypeError", "%s() takes %s (%zu given)", function, n ? "exactly one argument" : "no arguments", args->n);
+        raise_error(r, "TypeError", "%s() takes %s (%zu given)", function, n ? "exactly one argument" : "no arguments",
+            args->n);
     }
     if (args->n > n) {
-        raise_error(r, "TypeError", "%s() takes %s%zu positional argument%s but %zu %s given", function, required < n ? "at most " : "", n, n == 1 ? "" : "s",
-              args->n, args->n == 1 ? "was" : "were");
+        raise_error(r, "TypeError", "%s() takes %s%zu positional argument%s but %zu %s given", function,
+            required < n ? "at most " : "", n, n == 1 ? "" : "s", args->n, args->n == 1 ? "was" : "were");
     }
     for (size_t i = 0; used_names < args->n_named; i++) {
         bool known = false;
         for (p = signature; next_param(&p, name, &optional);) known |= named(args->names[i], name);
-        if (!known) raise_error(r, "TypeError", "%s() got an unexpected keyword argument '%.*s'", function, (int) args->names[i]->n, args->names[i]->p);
+        if (!known)
+            raise_error(r, "TypeError", "%s() got an unexpected keyword argument '%.*s'", function,
+                (int) args->names[i]->n, args->names[i]->p);
     }
 }
 
 // ---- attributes ----
 static const char *const list_methods[] = {"count", "index", "copy", NULL};
-static const char *const list_changers[] = {"append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove", NULL};
+static const char *const list_changers[] = {
+    "append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove", NULL};
 static const char *const dict_methods[] = {"get", "items", "keys", "values", "copy", NULL};
 static const char *const dict_changers[] = {"clear", "pop", "popitem", "setdefault", "update", NULL};
 static const char *const number_methods[] = {"conjugate", "bit_length", "bit_count", "is_integer", NULL};
 static const char *const cycler_methods[] = {"next", "reset", NULL};
 // Attributes of every Python object, which a sandbox hides.
-static const char *const hidden[] = {
-    "__class__", "__init__", "__doc__", "__dir__", "__eq__", "__format__", "__ge__", "__getattribute__", "__gt__", "__hash__",
-    "__init_subclass__", "__le__", "__lt__", "__ne__", "__new__", "__reduce__", "__reduce_ex__", "__repr__", "__setattr__", "__sizeof__",
-    "__str__", "__subclasshook__", "__delattr__", NULL};
+static const char *const hidden[] = {"__class__", "__init__", "__doc__", "__dir__", "__eq__", "__format__", "__ge__",
+    "__getattribute__", "__gt__", "__hash__", "__init_subclass__", "__le__", "__lt__", "__ne__", "__new__",
+    "__reduce__", "__reduce_ex__", "__repr__", "__setattr__", "__sizeof__", "__str__", "__subclasshook__",
+    "__delattr__", NULL};
 static const char *const hidden_containers[] = {"__len__", "__getitem__", "__contains__", "__iter__", NULL};
 
 enum { METHOD_DICT = 100, METHOD_LIST = 200, METHOD_NUMBER = 300, METHOD_CYCLER = 400 };
@@ -132,8 +137,10 @@ static Value macro_attr(Render *r, Value obj, const String *name) {
 static Value python_attr(Render *r, Value obj, const String *name) {
     int at;
     if (name->n && *name->p == '_' && obj.kind != V_NAMESPACE) {
-        bool container = obj.kind == V_STR || obj.kind == V_LIST || obj.kind == V_TUPLE || obj.kind == V_DICT || obj.kind == V_RANGE;
-        if (name_in(name, hidden) >= 0 || (container && name_in(name, hidden_containers) >= 0)) return hide(r, obj, str_value(name));
+        bool container =
+            obj.kind == V_STR || obj.kind == V_LIST || obj.kind == V_TUPLE || obj.kind == V_DICT || obj.kind == V_RANGE;
+        if (name_in(name, hidden) >= 0 || (container && name_in(name, hidden_containers) >= 0))
+            return hide(r, obj, str_value(name));
         return MISSING;
     }
     switch (obj.kind) {
@@ -147,7 +154,8 @@ static Value python_attr(Render *r, Value obj, const String *name) {
     case V_TUPLE:
         if (obj.markup && named(name, "grouper")) return obj.list->v[0];
         if (obj.markup && named(name, "list")) return obj.list->v[1];
-        return (at = name_in(name, list_methods)) >= 0 && at < 2 ? method(r, obj, METHOD_LIST + at, list_methods[at]) : MISSING;
+        return (at = name_in(name, list_methods)) >= 0 && at < 2 ? method(r, obj, METHOD_LIST + at, list_methods[at])
+                                                                 : MISSING;
     case V_DICT:
         if (name_in(name, dict_changers) >= 0) return hide(r, obj, str_value(name));
         return (at = name_in(name, dict_methods)) >= 0 ? method(r, obj, METHOD_DICT + at, dict_methods[at]) : MISSING;
@@ -156,12 +164,16 @@ static Value python_attr(Render *r, Value obj, const String *name) {
         if (!v) return named(name, "__class__") ? hide(r, obj, str_value(name)) : MISSING;
         return *name->p == '_' ? hide(r, obj, str_value(name)) : *v;
     }
-    case V_BOOL: case V_INT: case V_BIG: case V_REAL: return number_attr(r, obj, name);
+    case V_BOOL:
+    case V_INT:
+    case V_BIG:
+    case V_REAL: return number_attr(r, obj, name);
     case V_RANGE:
         if (named(name, "start")) return integer(obj.range->start);
         if (named(name, "stop")) return integer(obj.range->stop);
         if (named(name, "step")) return integer(obj.range->step);
-        return (at = name_in(name, list_methods)) >= 0 && at < 2 ? method(r, obj, METHOD_LIST + at, list_methods[at]) : MISSING;
+        return (at = name_in(name, list_methods)) >= 0 && at < 2 ? method(r, obj, METHOD_LIST + at, list_methods[at])
+                                                                 : MISSING;
     case V_LOOP: {
         char z[16];
         if (name->n >= sizeof z) return MISSING;
@@ -172,8 +184,10 @@ static Value python_attr(Render *r, Value obj, const String *name) {
     case V_MACRO: return macro_attr(r, obj, name);
     case V_CYCLER:
         if (named(name, "current")) return obj.cycler->items[obj.cycler->pos];
-        return (at = name_in(name, cycler_methods)) >= 0 ? method(r, obj, METHOD_CYCLER + at, cycler_methods[at]) : MISSING;
-    case V_JOINER: return named(name, "sep") ? obj.cycler->sep : named(name, "used") ? boolean(obj.cycler->used) : MISSING;
+        return (at = name_in(name, cycler_methods)) >= 0 ? method(r, obj, METHOD_CYCLER + at, cycler_methods[at])
+                                                         : MISSING;
+    case V_JOINER:
+        return named(name, "sep") ? obj.cycler->sep : named(name, "used") ? boolean(obj.cycler->used) : MISSING;
     default: return MISSING;
     }
 }
@@ -185,7 +199,9 @@ static Value python_item(Render *r, Value obj, Value key) {
         const Value *v = dict_get(r, obj.dict, key);
         return v ? *v : MISSING;
     }
-    if ((key.kind != V_INT && key.kind != V_BOOL) || (obj.kind != V_LIST && obj.kind != V_TUPLE && obj.kind != V_STR && obj.kind != V_RANGE)) return MISSING;
+    if ((key.kind != V_INT && key.kind != V_BOOL) ||
+        (obj.kind != V_LIST && obj.kind != V_TUPLE && obj.kind != V_STR && obj.kind != V_RANGE))
+        return MISSING;
     int64_t n = length(r, obj), i = key.kind == V_BOOL ? key.b : key.i;
     if (i < 0) i += n;
     if (i < 0 || i >= n) return MISSING;
@@ -195,7 +211,8 @@ static Value python_item(Render *r, Value obj, Value key) {
 
 Value attr(Render *r, Value obj, const String *name) {
     if (is_undefined(obj)) {
-        if (name->n && *name->p == '_' && (name_in(name, hidden) >= 0 || name_in(name, hidden_containers) >= 0)) return hide(r, obj, str_value(name));
+        if (name->n && *name->p == '_' && (name_in(name, hidden) >= 0 || name_in(name, hidden_containers) >= 0))
+            return hide(r, obj, str_value(name));
         raise_undefined(r, obj);
     }
     Value v = python_attr(r, obj, name);
@@ -218,7 +235,8 @@ Value item(Render *r, Value obj, Value key) {
 }
 
 void set_attr(Render *r, Value obj, const String *name, Value v) {
-    if (obj.kind != V_NAMESPACE) raise_error(r, "TemplateRuntimeError", "cannot assign attribute on non-namespace object");
+    if (obj.kind != V_NAMESPACE)
+        raise_error(r, "TemplateRuntimeError", "cannot assign attribute on non-namespace object");
     dict_set(r, obj.dict, str_value(name), v);
 }
 
@@ -231,12 +249,14 @@ static int64_t slice_bound(Render *r, Value v, int64_t otherwise) {
     return index_clamped(r, v);
 }
 
-void slice_range(Render *r, int64_t n, Value start, Value stop, Value step_value, int64_t *from, int64_t *by, int64_t *count) {
+void slice_range(
+    Render *r, int64_t n, Value start, Value stop, Value step_value, int64_t *from, int64_t *by, int64_t *count) {
     *by = slice_bound(r, step_value, 1);
     if (*by == 0) raise_error(r, "ValueError", "slice step cannot be zero");
     if (*by < -INT64_MAX) *by = -INT64_MAX;
     int64_t low = *by < 0 ? -1 : 0, high = *by < 0 ? n - 1 : n;
-    int64_t a = slice_bound(r, start, *by < 0 ? INT64_MAX : 0), b = slice_bound(r, stop, *by < 0 ? INT64_MIN : INT64_MAX);
+    int64_t a = slice_bound(r, start, *by < 0 ? INT64_MAX : 0),
+            b = slice_bound(r, stop, *by < 0 ? INT64_MIN : INT64_MAX);
     bool stop_given = !(is_missing(stop) || stop.kind == V_NONE);
     if (a < 0) a = a + n < low ? low : a + n;
     if (a > high) a = high;
@@ -260,11 +280,15 @@ Value slice(Render *r, Value obj, Value start, Value stop, Value step_value) {
     if (obj.kind == V_STR) return str_slice(r, obj, from, 0, by, count);
     if (obj.kind == V_RANGE) {
         Range *range = render_take(r, sizeof *range);
-        int64_t first = obj.range->start + from * obj.range->step, move = by > limit_range ? limit_range : by < -limit_range ? -limit_range : by;
+        int64_t first = obj.range->start + from * obj.range->step,
+                move = by > limit_range ? limit_range
+            : by < -limit_range         ? -limit_range
+                                        : by;
         *range = (Range){first, 0, obj.range->step * move, count};
         int64_t b = from + count * by; // the bound that Python prints is the clipped one
         int64_t clipped = slice_bound(r, stop, by < 0 ? -1 : n);
-        if (!(is_missing(stop) || stop.kind == V_NONE)) clipped = clipped < 0 ? (clipped + n < (by < 0 ? -1 : 0) ? (by < 0 ? -1 : 0) : clipped + n) : clipped;
+        if (!(is_missing(stop) || stop.kind == V_NONE))
+            clipped = clipped < 0 ? (clipped + n < (by < 0 ? -1 : 0) ? (by < 0 ? -1 : 0) : clipped + n) : clipped;
         if (clipped > (by < 0 ? n - 1 : n)) clipped = by < 0 ? n - 1 : n;
         (void) b;
         range->stop = obj.range->start + clipped * obj.range->step;
@@ -282,11 +306,14 @@ static bool slice_index(Value v) {
 }
 
 Value slice_constant(Render *r, Value obj, Value start, Value stop, Value step_value) {
-    bool sliced = obj.kind == V_STR || obj.kind == V_LIST || obj.kind == V_TUPLE || obj.kind == V_RANGE || obj.kind == V_UNDEFINED;
-    if (sliced && slice_index(start) && slice_index(stop) && slice_index(step_value)) return slice(r, obj, start, stop, step_value);
+    bool sliced = obj.kind == V_STR || obj.kind == V_LIST || obj.kind == V_TUPLE || obj.kind == V_RANGE ||
+        obj.kind == V_UNDEFINED;
+    if (sliced && slice_index(start) && slice_index(stop) && slice_index(step_value))
+        return slice(r, obj, start, stop, step_value);
     Value bound[3] = {start, stop, step_value};
     Buffer b = {0};
-    buffer_format(r, &b, "%s%s has no element slice(", obj.kind == V_NONE ? "None" : type_name(obj), obj.kind == V_NONE ? "" : " object");
+    buffer_format(r, &b, "%s%s has no element slice(", obj.kind == V_NONE ? "None" : type_name(obj),
+        obj.kind == V_NONE ? "" : " object");
     for (int i = 0; i < 3; i++) {
         if (i) buffer_z(r, &b, ", ");
         put_repr(r, &b, is_missing(bound[i]) ? NONE : bound[i]);
@@ -304,7 +331,9 @@ static Value dict_method(Render *r, const Method *m, const Args *args) {
     switch (m->id - METHOD_DICT) {
     case 0: {
         if (args->n_named) raise_error(r, "TypeError", "dict.get() takes no keyword arguments");
-        if (!args->n || args->n > 2) raise_error(r, "TypeError", "get expected at %s %d argument%s, got %zu", args->n ? "most" : "least", args->n ? 2 : 1, args->n ? "s" : "", args->n);
+        if (!args->n || args->n > 2)
+            raise_error(r, "TypeError", "get expected at %s %d argument%s, got %zu", args->n ? "most" : "least",
+                args->n ? 2 : 1, args->n ? "s" : "", args->n);
         bind_args(r, "dict.get", "/ key, default=", args, a);
         const Value *v = dict_get(r, d, a[0]);
         return v ? *v : is_missing(a[1]) ? NONE : a[1];
@@ -316,7 +345,11 @@ static Value dict_method(Render *r, const Method *m, const Args *args) {
         return dict_value(copy);
     }
     default: {
-        bind_args(r, m->id == METHOD_DICT + 1 ? "dict.items" : m->id == METHOD_DICT + 2 ? "dict.keys" : "dict.values", "/", args, a);
+        bind_args(r,
+            m->id == METHOD_DICT + 1       ? "dict.items"
+                : m->id == METHOD_DICT + 2 ? "dict.keys"
+                                           : "dict.values",
+            "/", args, a);
         View *view = render_take(r, sizeof *view);
         *view = (View){m->id == METHOD_DICT + 1 ? VIEW_ITEMS : m->id == METHOD_DICT + 2 ? VIEW_KEYS : VIEW_VALUES, d};
         return (Value){.kind = V_VIEW, .view = view};
@@ -336,7 +369,8 @@ static Value list_method(Render *r, const Method *m, const Args *args) {
     char name[32];
     snprintf(name, sizeof name, "%s.%s", type_name(m->self), m->name);
     bind_args(r, name, count ? "/ value" : "/ value, start=, stop=", args, a);
-    int64_t n = (int64_t) list->n, found = 0, from = is_missing(a[1]) ? 0 : index_clamped(r, a[1]), to = is_missing(a[2]) ? n : index_clamped(r, a[2]);
+    int64_t n = (int64_t) list->n, found = 0, from = is_missing(a[1]) ? 0 : index_clamped(r, a[1]),
+            to = is_missing(a[2]) ? n : index_clamped(r, a[2]);
     from = from < 0 ? (from + n < 0 ? 0 : from + n) : from;
     to = to < 0 ? to + n : to > n ? n : to;
     for (int64_t i = count ? 0 : from; i < (count ? n : to); i++) {
@@ -347,14 +381,16 @@ static Value list_method(Render *r, const Method *m, const Args *args) {
     if (count) return integer(found);
     if (m->self.kind == V_TUPLE) raise_error(r, "ValueError", "tuple.index(x): x not in tuple");
     Value shown = repr(r, a[0]);
-    raise_error(r, "ValueError", "%.*s is not in %s", (int) shown.s->n, shown.s->p, m->self.kind == V_RANGE ? "range" : "list");
+    raise_error(
+        r, "ValueError", "%.*s is not in %s", (int) shown.s->n, shown.s->p, m->self.kind == V_RANGE ? "range" : "list");
 }
 
 static Value number_method(Render *r, const Method *m, const Args *args) {
     Value none[1];
     bind_args(r, m->name, "/", args, none);
     if (m->id == METHOD_NUMBER) return positive(r, m->self);
-    if (m->id == METHOD_NUMBER + 3) return boolean(m->self.x == (double) (int64_t) m->self.x || m->self.x > 1e18 || m->self.x < -1e18);
+    if (m->id == METHOD_NUMBER + 3)
+        return boolean(m->self.x == (double) (int64_t) m->self.x || m->self.x > 1e18 || m->self.x < -1e18);
     Buffer bits = {0};
     put_int_base(r, &bits, number_abs(r, m->self), 2);
     int64_t ones = 0;
@@ -381,14 +417,17 @@ Value call_method(Render *r, const Method *m, const Args *args) {
     case V_DICT: return dict_method(r, m, args);
     case V_LOOP: return loop_call(r, m->self.loop, m->id, args);
     case V_CYCLER: return cycler_method(r, m, args);
-    case V_LIST: case V_TUPLE: case V_RANGE: return list_method(r, m, args);
+    case V_LIST:
+    case V_TUPLE:
+    case V_RANGE: return list_method(r, m, args);
     default: return number_method(r, m, args);
     }
 }
 
 // ---- the globals ----
 enum { G_RANGE, G_DICT, G_CYCLER, G_JOINER, G_NAMESPACE, G_RAISE, G_STRFTIME };
-static const char *const globals[] = {"range", "dict", "cycler", "joiner", "namespace", "raise_exception", "strftime_now", NULL};
+static const char *const globals[] = {
+    "range", "dict", "cycler", "joiner", "namespace", "raise_exception", "strftime_now", NULL};
 
 Value global_value(const char *p, size_t n) {
     int at = name_in(&(String){p, n, n}, globals);
@@ -396,14 +435,20 @@ Value global_value(const char *p, size_t n) {
 }
 
 static Value make_range(Render *r, const Args *args) {
-    if (args->n_named) raise_error(r, "TypeError", "safe_range() got an unexpected keyword argument '%.*s'", (int) args->names[0]->n, args->names[0]->p);
-    if (!args->n || args->n > 3) raise_error(r, "TypeError", "range expected at %s 3 arguments, got %zu", args->n ? "most" : "least 1 argument, at most", args->n);
+    if (args->n_named)
+        raise_error(r, "TypeError", "safe_range() got an unexpected keyword argument '%.*s'", (int) args->names[0]->n,
+            args->names[0]->p);
+    if (!args->n || args->n > 3)
+        raise_error(r, "TypeError", "range expected at %s 3 arguments, got %zu",
+            args->n ? "most" : "least 1 argument, at most", args->n);
     int64_t a[3] = {0, 0, 1};
     for (size_t i = 0; i < args->n; i++) a[args->n == 1 ? 1 : i] = index_of(r, args->v[i]);
     if (a[2] == 0) raise_error(r, "ValueError", "range() arg 3 must not be zero");
     __int128 span = a[2] > 0 ? (__int128) a[1] - a[0] : (__int128) a[0] - a[1], by = a[2] > 0 ? a[2] : -(__int128) a[2];
     __int128 count = span > 0 ? (span - 1) / by + 1 : 0;
-    if (count > limit_range) raise_error(r, "OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", limit_range);
+    if (count > limit_range)
+        raise_error(
+            r, "OverflowError", "Range too big. The sandbox blocks ranges larger than MAX_RANGE (%d).", limit_range);
     Range *range = render_take(r, sizeof *range);
     *range = (Range){a[0], a[1], a[2], (int64_t) count};
     return (Value){.kind = V_RANGE, .range = range};
@@ -420,9 +465,12 @@ static Dict *make_dict(Render *r, const Args *args) {
         Iter *it = iterate(r, args->v[0]);
         Value pair;
         for (size_t i = 0; next(r, it, &pair); i++) {
-            if (!iterable(pair)) raise_error(r, "TypeError", "cannot convert dictionary update sequence element #%zu to a sequence", i);
+            if (!iterable(pair))
+                raise_error(r, "TypeError", "cannot convert dictionary update sequence element #%zu to a sequence", i);
             Value two = list_from(r, pair);
-            if (two.list->n != 2) raise_error(r, "ValueError", "dictionary update sequence element #%zu has length %zu; 2 is required", i, two.list->n);
+            if (two.list->n != 2)
+                raise_error(r, "ValueError", "dictionary update sequence element #%zu has length %zu; 2 is required", i,
+                    two.list->n);
             dict_set(r, d, two.list->v[0], two.list->v[1]);
         }
     }
@@ -437,7 +485,9 @@ static Value make_cycler(Render *r, uint16_t id, const Args *args) {
         if (is_missing(c->sep)) c->sep = text_z(r, ", ");
         return (Value){.kind = V_JOINER, .cycler = c};
     }
-    if (args->n_named) raise_error(r, "TypeError", "Cycler.__init__() got an unexpected keyword argument '%.*s'", (int) args->names[0]->n, args->names[0]->p);
+    if (args->n_named)
+        raise_error(r, "TypeError", "Cycler.__init__() got an unexpected keyword argument '%.*s'",
+            (int) args->names[0]->n, args->names[0]->p);
     if (!args->n) raise_error(r, "RuntimeError", "at least one item has to be provided");
     *c = (Cycler){.items = list_of(r, args->v, args->n).list->v, .n = args->n};
     return (Value){.kind = V_CYCLER, .cycler = c};
@@ -459,7 +509,13 @@ static Value strftime_now(Render *r, const Args *args) {
     }
     if (!b.n) return text_of(r, "", 0);
     buffer_add(r, &b, "|", 2); // never an empty result, and a NUL
-    struct tm tm = {.tm_year = t->year - 1900, .tm_mon = t->month - 1, .tm_mday = t->day, .tm_hour = t->hour, .tm_min = t->minute, .tm_sec = t->second, .tm_isdst = -1};
+    struct tm tm = {.tm_year = t->year - 1900,
+        .tm_mon = t->month - 1,
+        .tm_mday = t->day,
+        .tm_hour = t->hour,
+        .tm_min = t->minute,
+        .tm_sec = t->second,
+        .tm_isdst = -1};
     struct tm day = tm;
     time_t noon = timegm(&day);
     gmtime_r(&noon, &day);
@@ -497,7 +553,8 @@ static const Value *take_named(const Args *args, const String *name, bool *used)
     return NULL;
 }
 
-static void macro_rest(Render *r, const MacroInfo *info, const Args *args, const bool *used, size_t n_params, Value **at) {
+static void macro_rest(
+    Render *r, const MacroInfo *info, const Args *args, const bool *used, size_t n_params, Value **at) {
     Value shown = info->name ? repr(r, text_z(r, info->name)) : text_z(r, "None");
     size_t left = args->n_named;
     for (size_t i = 0; i < args->n_named; i++) left -= used[i];
@@ -511,15 +568,22 @@ static void macro_rest(Render *r, const MacroInfo *info, const Args *args, const
         size_t i = 0;
         for (size_t k = 0; k < args->n_named; k++) {
             if (!used[k] && named(args->names[k], "caller")) {
-                raise_error(r, "TypeError", "macro %.*s was invoked with two values for the special caller argument. This is most likely a bug.", (int) shown.s->n, shown.s->p);
+                raise_error(r, "TypeError",
+                    "macro %.*s was invoked with two values for the special caller argument. This is most likely a "
+                    "bug.",
+                    (int) shown.s->n, shown.s->p);
             }
         }
         while (used[i]) i++;
         Value name = repr(r, str_value(args->names[i]));
-        raise_error(r, "TypeError", "macro %.*s takes no keyword argument %.*s", (int) shown.s->n, shown.s->p, (int) name.s->n, name.s->p);
+        raise_error(r, "TypeError", "macro %.*s takes no keyword argument %.*s", (int) shown.s->n, shown.s->p,
+            (int) name.s->n, name.s->p);
     }
-    if (info->varargs) *(*at)++ = args->n > n_params ? tuple_of(r, args->v + n_params, args->n - n_params) : tuple_of(r, NULL, 0);
-    else if (args->n > n_params) raise_error(r, "TypeError", "macro %.*s takes not more than %zu argument(s)", (int) shown.s->n, shown.s->p, n_params);
+    if (info->varargs)
+        *(*at)++ = args->n > n_params ? tuple_of(r, args->v + n_params, args->n - n_params) : tuple_of(r, NULL, 0);
+    else if (args->n > n_params)
+        raise_error(
+            r, "TypeError", "macro %.*s takes not more than %zu argument(s)", (int) shown.s->n, shown.s->p, n_params);
 }
 
 static Value call_macro(Render *r, const Macro *m, const Args *args) {
@@ -527,7 +591,8 @@ static Value call_macro(Render *r, const Macro *m, const Args *args) {
     const MacroInfo *info = m->info;
     size_t n = (size_t) info->n_params;
     Value *v = render_take_n(r, n + 3, sizeof *v), *at = v;
-    bool *used = render_take_n(r, args->n_named, sizeof *used), found_caller = n == (args->n < n ? args->n : n) && info->explicit_caller;
+    bool *used = render_take_n(r, args->n_named, sizeof *used),
+         found_caller = n == (args->n < n ? args->n : n) && info->explicit_caller;
     for (size_t i = 0; i < n; i++) {
         const Value *given = i < args->n ? &args->v[i] : take_named(args, info->params[i], used);
         if (i >= args->n && named(info->params[i], "caller")) found_caller = true;
@@ -566,8 +631,8 @@ Value call(Render *r, Value f, const Args *args) {
 }
 
 const char *method_missing(const char *p, size_t n) {
-    static const char *const known[] = {"encode", "translate", "maketrans", "format_map", "to_bytes", "from_bytes", "as_integer_ratio", "hex", "fromhex",
-                                        "fromkeys", "isdisjoint", "unescape", "striptags", NULL};
+    static const char *const known[] = {"encode", "translate", "maketrans", "format_map", "to_bytes", "from_bytes",
+        "as_integer_ratio", "hex", "fromhex", "fromkeys", "isdisjoint", "unescape", "striptags", NULL};
     int at = name_in(&(String){p, n, n}, known);
     return at < 0 ? NULL : known[at];
 }

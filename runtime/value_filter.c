@@ -17,13 +17,34 @@ static bool flag(Render *r, Value v) {
 }
 
 // ---- text ----
-FILTER(upper) { bind_args(r, "do_upper", "", args, NULL); return str_upper(r, soft_str(r, v)); }
-FILTER(lower) { bind_args(r, "do_lower", "", args, NULL); return str_lower(r, soft_str(r, v)); }
-FILTER(capitalize) { bind_args(r, "do_capitalize", "", args, NULL); return str_capitalize(r, soft_str(r, v)); }
-FILTER(string) { bind_args(r, "soft_str", "/", args, NULL); return soft_str(r, v); }
-FILTER(escape) { bind_args(r, "escape", "/", args, NULL); return escape(r, v); }
-FILTER(forceescape) { bind_args(r, "do_forceescape", "", args, NULL); return escape(r, to_str(r, v)); }
-FILTER(safe) { bind_args(r, "do_mark_safe", "", args, NULL); return marked(to_str(r, v), true); }
+FILTER(upper) {
+    bind_args(r, "do_upper", "", args, NULL);
+    return str_upper(r, soft_str(r, v));
+}
+FILTER(lower) {
+    bind_args(r, "do_lower", "", args, NULL);
+    return str_lower(r, soft_str(r, v));
+}
+FILTER(capitalize) {
+    bind_args(r, "do_capitalize", "", args, NULL);
+    return str_capitalize(r, soft_str(r, v));
+}
+FILTER(string) {
+    bind_args(r, "soft_str", "/", args, NULL);
+    return soft_str(r, v);
+}
+FILTER(escape) {
+    bind_args(r, "escape", "/", args, NULL);
+    return escape(r, v);
+}
+FILTER(forceescape) {
+    bind_args(r, "do_forceescape", "", args, NULL);
+    return escape(r, to_str(r, v));
+}
+FILTER(safe) {
+    bind_args(r, "do_mark_safe", "", args, NULL);
+    return marked(to_str(r, v), true);
+}
 
 FILTER(trim) {
     Value chars;
@@ -66,9 +87,11 @@ FILTER(center) {
 FILTER(indent) {
     Value a[3];
     bind_args(r, "do_indent", "width=, first=, blank=", args, a);
-    if (v.kind == V_LIST) raise_error(r, "AttributeError", "'list' object has no attribute 'splitlines'"); // a list takes += of a text
+    if (v.kind == V_LIST)
+        raise_error(r, "AttributeError", "'list' object has no attribute 'splitlines'"); // a list takes += of a text
     if (is_undefined(v)) raise_undefined(r, v);
-    if (!is_str(v) && v.kind != V_TUPLE) raise_error(r, "TypeError", "unsupported operand type(s) for +=: '%s' and 'str'", type_name(v));
+    if (!is_str(v) && v.kind != V_TUPLE)
+        raise_error(r, "TypeError", "unsupported operand type(s) for +=: '%s' and 'str'", type_name(v));
     bool markup = is_markup(v);
     Value newline = marked(text_z(r, "\n"), markup);
     Value by = given(a[0]) && is_str(a[0]) ? a[0] : str_repeat(r, text_z(r, " "), given(a[0]) ? index_of(r, a[0]) : 4);
@@ -94,10 +117,12 @@ FILTER(indent) {
 FILTER(truncate) {
     Value a[4];
     bind_args(r, "do_truncate", "length=, killwords=, end=, leeway=", args, a);
-    int64_t size = given(a[0]) ? index_of(r, a[0]) : 255, leeway = given(a[3]) && a[3].kind != V_NONE ? index_of(r, a[3]) : 5;
+    int64_t size = given(a[0]) ? index_of(r, a[0]) : 255,
+            leeway = given(a[3]) && a[3].kind != V_NONE ? index_of(r, a[3]) : 5;
     Value end = given(a[2]) ? a[2] : text_z(r, "...");
     int64_t n_end = length(r, end);
-    if (size < n_end) raise_error(r, "AssertionError", "expected length >= %lld, got %lld", (long long) n_end, (long long) size);
+    if (size < n_end)
+        raise_error(r, "AssertionError", "expected length >= %lld, got %lld", (long long) n_end, (long long) size);
     if (leeway < 0) raise_error(r, "AssertionError", "expected leeway >= 0, got %lld", (long long) leeway);
     if (length(r, v) <= size + leeway) return v;
     Value cut = slice(r, v, MISSING, integer(size - n_end), MISSING);
@@ -124,7 +149,8 @@ FILTER(wordcount) {
 }
 
 FILTER(format) {
-    if (args->n && args->n_named) raise_error(r, "FilterArgumentError", "can't handle positional and keyword arguments at the same time");
+    if (args->n && args->n_named)
+        raise_error(r, "FilterArgumentError", "can't handle positional and keyword arguments at the same time");
     if (!args->n_named) return str_percent(r, soft_str(r, v), tuple_of(r, args->v, args->n));
     Dict *d = dict_new(r, args->n_named);
     for (size_t i = 0; i < args->n_named; i++) dict_set(r, d, str_value(args->names[i]), args->named[i]);
@@ -135,7 +161,8 @@ static void put_quoted(Render *r, Buffer *b, Value v, bool query) {
     Value s = to_str(r, v);
     for (size_t i = 0; i < s.s->n; i++) {
         unsigned char c = (unsigned char) s.s->p[i];
-        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c && strchr("_.-~", c)) || (c == '/' && !query);
+        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+            (c && strchr("_.-~", c)) || (c == '/' && !query);
         if (plain) buffer_add(r, b, s.s->p + i, 1);
         else if (c == ' ' && query) buffer_z(r, b, "+");
         else buffer_format(r, b, "%%%02X", c);
@@ -194,8 +221,11 @@ FILTER(tojson) {
     Value a[5];
     bind_args(r, "tojson", "ensure_ascii=, indent=, separators=, sort_keys=", args, a);
     bool lines = given(a[1]) && a[1].kind != V_NONE;
-    JsonStyle style = {.ensure_ascii = flag(r, a[0]), .sort_keys = flag(r, a[3]), .indent = a[1],
-                       .item_sep = text_z(r, lines ? "," : ", "), .key_sep = text_z(r, ": ")};
+    JsonStyle style = {.ensure_ascii = flag(r, a[0]),
+        .sort_keys = flag(r, a[3]),
+        .indent = a[1],
+        .item_sep = text_z(r, lines ? "," : ", "),
+        .key_sep = text_z(r, ": ")};
     if (given(a[2]) && a[2].kind != V_NONE) {
         Value two[2];
         unpack(r, a[2], 2, two);
@@ -282,7 +312,8 @@ FILTER(round) {
 }
 
 FILTER(filesizeformat) {
-    static const char *const prefixes[] = {"kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
+    static const char *const prefixes[] = {
+        "kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"};
     Value binary;
     bind_args(r, "do_filesizeformat", "binary=", args, &binary);
     double bytes;
@@ -338,9 +369,8 @@ FILTER(length) {
 
 // ---- the table ----
 #define ROW(name) {#name, "filter_" #name, filter_##name},
-const FilterInfo filters[] = {
-    FILTERS(ROW) {"count", "filter_length", filter_length}, {"d", "filter_default", filter_default}, {"e", "filter_escape", filter_escape},
-    {NULL, NULL, NULL}};
+const FilterInfo filters[] = {FILTERS(ROW){"count", "filter_length", filter_length},
+    {"d", "filter_default", filter_default}, {"e", "filter_escape", filter_escape}, {NULL, NULL, NULL}};
 
 static bool is_named(const char *z, const char *p, size_t n) {
     return strlen(z) == n && !memcmp(z, p, n);

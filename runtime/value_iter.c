@@ -71,7 +71,8 @@ bool next(Render *r, Iter *it, Value *out) {
         it->p += n;
         return true;
     }
-    case V_LIST: case V_TUPLE:
+    case V_LIST:
+    case V_TUPLE:
         if (it->at == v.list->n) return false;
         *out = v.list->v[it->at++];
         return true;
@@ -117,7 +118,8 @@ void unpack(Render *r, Value v, size_t n, Value *out) {
     if (!iterable(v)) raise_error(r, "TypeError", "cannot unpack non-iterable %s object", type_name(v));
     Iter *it = iterate(r, v);
     for (size_t i = 0; i < n; i++) {
-        if (!next(r, it, &out[i])) raise_error(r, "ValueError", "not enough values to unpack (expected %zu, got %zu)", n, i);
+        if (!next(r, it, &out[i]))
+            raise_error(r, "ValueError", "not enough values to unpack (expected %zu, got %zu)", n, i);
     }
     Value more;
     if (next(r, it, &more)) raise_error(r, "ValueError", "too many values to unpack (expected %zu)", n);
@@ -131,15 +133,21 @@ struct Loop {
     void *scope;
     const void *code;
     int depth0;
-    int64_t index0, length; // length -1: not known yet
+    int64_t index0, length;       // length -1: not known yet
     Value after, current, before; // MISSING: none
     Value changed;
 };
 
 Loop *loop_begin(Render *r, Value iterable_value, LoopBody *again, void *scope, const void *code, int depth) {
     Loop *loop = render_take(r, sizeof *loop);
-    *loop = (Loop){.over = iterable_value, .it = iterate(r, iterable_value), .again = again, .scope = scope, .code = code, .depth0 = depth,
-                   .index0 = -1, .length = -1};
+    *loop = (Loop){.over = iterable_value,
+        .it = iterate(r, iterable_value),
+        .again = again,
+        .scope = scope,
+        .code = code,
+        .depth0 = depth,
+        .index0 = -1,
+        .length = -1};
     return loop;
 }
 
@@ -186,8 +194,8 @@ static Value loop_method(Render *r, Value self, int id, const char *name) {
 // loop.NAME; MISSING: it has no such thing.
 Value loop_attr(Render *r, Loop *loop, const char *name);
 Value loop_attr(Render *r, Loop *loop, const char *name) {
-    static const char *names[] = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem",
-                                  "nextitem", "cycle", "changed"};
+    static const char *names[] = {"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth",
+        "depth0", "previtem", "nextitem", "cycle", "changed"};
     size_t i = 0;
     while (i < sizeof names / sizeof *names && __builtin_strcmp(names[i], name)) i++;
     switch (i) {
@@ -226,7 +234,8 @@ Value loop_call(Render *r, Loop *loop, int id, const Args *args) {
     }
     Value over;
     bind_args(r, "LoopContext.__call__", "iterable", args, &over);
-    if (!loop->again) raise_error(r, "TypeError", "The loop must have the 'recursive' marker to be called recursively.");
+    if (!loop->again)
+        raise_error(r, "TypeError", "The loop must have the 'recursive' marker to be called recursively.");
     enter_call(r);
     Value out = loop->again(r, loop->scope, loop->code, over, loop->depth0 + 1);
     leave_call(r);

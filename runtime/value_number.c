@@ -15,7 +15,9 @@ struct Big {
 
 // ---- magnitudes ----
 static Big *big_new(Render *r, size_t n) {
-    if (n > limit_big_words) raise_error(r, "OverflowError", "an integer of more than %d bits is more than a template may make", limit_big_words * 32);
+    if (n > limit_big_words)
+        raise_error(r, "OverflowError", "an integer of more than %d bits is more than a template may make",
+            limit_big_words * 32);
     Big *b = render_take(r, sizeof *b + n * sizeof *b->word);
     b->n = n;
     return b;
@@ -179,7 +181,8 @@ static void big_divmod(Render *r, const Big *a, const Big *b, Value *quotient, V
 static double big_magnitude_real(const Big *b, bool sticky, int shift) {
     size_t bits = bits_of(b), drop = bits > 64 ? bits - 64 : 0;
     uint64_t top = 0;
-    for (size_t i = 0; i < 64 && drop + i < bits; i++) top |= (uint64_t) (b->word[(drop + i) / 32] >> ((drop + i) % 32) & 1) << i;
+    for (size_t i = 0; i < 64 && drop + i < bits; i++)
+        top |= (uint64_t) (b->word[(drop + i) / 32] >> ((drop + i) % 32) & 1) << i;
     for (size_t i = 0; i < drop && !sticky; i++) sticky = b->word[i / 32] >> (i % 32) & 1;
     if (bits > 53) { // round to 53 bits by hand, since the sticky bits count
         unsigned cut = (unsigned) (bits - drop) - 53;
@@ -235,7 +238,8 @@ int compare_numbers(Value a, Value b) {
     }
     if (b.kind == V_REAL) return compare_int_real(a, b.x);
     if (a.kind != V_BIG && b.kind != V_BIG) return small(a) < small(b) ? -1 : small(a) > small(b);
-    bool a_negative = a.kind == V_BIG ? a.big->negative : small(a) < 0, b_negative = b.kind == V_BIG ? b.big->negative : small(b) < 0;
+    bool a_negative = a.kind == V_BIG ? a.big->negative : small(a) < 0,
+         b_negative = b.kind == V_BIG ? b.big->negative : small(b) < 0;
     if (a_negative != b_negative) return a_negative ? -1 : 1;
     int c = a.kind != V_BIG ? -1 : b.kind != V_BIG ? 1 : order_magnitude(a.big, b.big);
     return a_negative ? -c : c;
@@ -244,7 +248,8 @@ int compare_numbers(Value a, Value b) {
 uint64_t hash_number(Value v) {
     if (v.kind == V_BIG) return v.big->word[0] ^ (uint64_t) v.big->word[1] << 32;
     if (v.kind != V_REAL) return (uint64_t) small(v);
-    if (v.x >= -9223372036854775808.0 && v.x < 9223372036854775808.0 && v.x == (double) (int64_t) v.x) return (uint64_t) (int64_t) v.x;
+    if (v.x >= -9223372036854775808.0 && v.x < 9223372036854775808.0 && v.x == (double) (int64_t) v.x)
+        return (uint64_t) (int64_t) v.x;
     uint64_t bits; // of a real beyond 64 bits that equals a Big the hashes differ: such keys are kept apart
     memcpy(&bits, &v.x, sizeof bits);
     return bits;
@@ -288,12 +293,14 @@ Value add(Render *r, Value a, Value b) {
     if (is_number(a) && is_number(b)) {
         if (a.kind == V_REAL || b.kind == V_REAL) return real(to_real(r, a) + to_real(r, b));
         int64_t sum;
-        if (a.kind != V_BIG && b.kind != V_BIG && !__builtin_add_overflow(small(a), small(b), &sum)) return integer(sum);
+        if (a.kind != V_BIG && b.kind != V_BIG && !__builtin_add_overflow(small(a), small(b), &sum))
+            return integer(sum);
         return big_add(r, big_of(r, a), big_of(r, b), false);
     }
     if ((a.kind == V_LIST || a.kind == V_TUPLE) && a.kind == b.kind) return join_lists(r, a, b);
     if ((a.kind == V_LIST || a.kind == V_TUPLE) && !is_undefined(b)) {
-        raise_error(r, "TypeError", "can only concatenate %s (not \"%s\") to %s", a.kind == V_LIST ? "list" : "tuple", type_name(b), a.kind == V_LIST ? "list" : "tuple");
+        raise_error(r, "TypeError", "can only concatenate %s (not \"%s\") to %s", a.kind == V_LIST ? "list" : "tuple",
+            type_name(b), a.kind == V_LIST ? "list" : "tuple");
     }
     no_operator(r, "+", a, b);
 }
@@ -308,7 +315,8 @@ Value sub(Render *r, Value a, Value b) {
 
 static Value repeat_list(Render *r, Value a, int64_t n) {
     if (n < 0) n = 0;
-    if (a.list->n && n > (int64_t) (r->size / sizeof(Value))) n = (int64_t) (r->size / sizeof(Value)); // fails for want of memory
+    if (a.list->n && n > (int64_t) (r->size / sizeof(Value)))
+        n = (int64_t) (r->size / sizeof(Value)); // fails for want of memory
     List *list = render_take(r, sizeof *list);
     list->n = a.list->n * (size_t) n;
     list->v = render_take_n(r, list->n, sizeof *list->v);
@@ -342,7 +350,8 @@ Value mul(Render *r, Value a, Value b) {
     if (!is_number(a) || !is_number(b)) no_operator(r, "*", a, b);
     if (a.kind == V_REAL || b.kind == V_REAL) return real(to_real(r, a) * to_real(r, b));
     int64_t product;
-    if (a.kind != V_BIG && b.kind != V_BIG && !__builtin_mul_overflow(small(a), small(b), &product)) return integer(product);
+    if (a.kind != V_BIG && b.kind != V_BIG && !__builtin_mul_overflow(small(a), small(b), &product))
+        return integer(product);
     return big_mul(r, big_of(r, a), big_of(r, b));
 }
 
@@ -410,7 +419,8 @@ static Value divmod(Render *r, const char *sign, Value a, Value b, bool want_res
     if (!is_number(a) || !is_number(b)) no_operator(r, sign, a, b);
     if (a.kind == V_REAL || b.kind == V_REAL) {
         double quotient, rest;
-        real_divmod(r, to_real(r, a), to_real(r, b), want_rest ? "float modulo" : "float floor division by zero", &quotient, &rest);
+        real_divmod(r, to_real(r, a), to_real(r, b), want_rest ? "float modulo" : "float floor division by zero",
+            &quotient, &rest);
         return real(want_rest ? rest : quotient);
     }
     Value quotient, rest;
@@ -441,9 +451,11 @@ static Value int_power(Render *r, Value base, int64_t n) {
 
 static double real_power(Render *r, double a, double b) {
     if (a == 0 && b < 0) raise_error(r, "ZeroDivisionError", "0.0 cannot be raised to a negative power");
-    if (a < 0 && isfinite(a) && isfinite(b) && b != floor(b)) raise_error(r, "TypeError", "complex numbers are not supported in templates");
+    if (a < 0 && isfinite(a) && isfinite(b) && b != floor(b))
+        raise_error(r, "TypeError", "complex numbers are not supported in templates");
     double x = pow(a, b);
-    if (isinf(x) && isfinite(a) && isfinite(b)) raise_error(r, "OverflowError", "(34, 'Numerical result out of range')");
+    if (isinf(x) && isfinite(a) && isfinite(b))
+        raise_error(r, "OverflowError", "(34, 'Numerical result out of range')");
     return x;
 }
 
@@ -452,12 +464,15 @@ Value power(Render *r, Value a, Value b) {
     if (a.kind == V_REAL || b.kind == V_REAL) return real(real_power(r, to_real(r, a), to_real(r, b)));
     if (b.kind == V_BIG || small(b) < 0) {
         if (b.kind == V_BIG && !b.big->negative) {
-            if (a.kind != V_BIG && small(a) >= -1 && small(a) <= 1) return small(a) < 0 && (b.big->word[0] & 1) == 0 ? integer(1) : integer(small(a));
-            raise_error(r, "OverflowError", "an integer of more than %d bits is more than a template may make", limit_big_words * 32);
+            if (a.kind != V_BIG && small(a) >= -1 && small(a) <= 1)
+                return small(a) < 0 && (b.big->word[0] & 1) == 0 ? integer(1) : integer(small(a));
+            raise_error(r, "OverflowError", "an integer of more than %d bits is more than a template may make",
+                limit_big_words * 32);
         }
         return real(real_power(r, to_real(r, a), to_real(r, b)));
     }
-    if (a.kind != V_BIG && small(a) >= -1 && small(a) <= 1) return integer(small(b) == 0 ? 1 : small(a) < 0 && small(b) % 2 == 0 ? 1 : small(a));
+    if (a.kind != V_BIG && small(a) >= -1 && small(a) <= 1)
+        return integer(small(b) == 0 ? 1 : small(a) < 0 && small(b) % 2 == 0 ? 1 : small(a));
     return int_power(r, a.kind == V_BOOL ? integer(a.b) : a, small(b));
 }
 
@@ -550,7 +565,10 @@ Value int_parse(Render *r, const char *p, size_t n, int base, bool *ok) {
         last_line = false;
         nonzero |= d != 0;
         if (++digits > 4300 && (base & (base - 1))) {
-            raise_error(r, "ValueError", "Exceeds the limit (4300 digits) for integer string conversion: value has %td digits; use sys.set_int_max_str_digits() to increase the limit", end - first);
+            raise_error(r, "ValueError",
+                "Exceeds the limit (4300 digits) for integer string conversion: value has %td digits; use "
+                "sys.set_int_max_str_digits() to increase the limit",
+                end - first);
         }
     }
     if (!any || last_line || (zero_base && *first == '0' && nonzero)) return out;
@@ -579,7 +597,9 @@ bool real_parse(const char *p, size_t n, double *x) {
         while (body[j] && words[i][j] && (body[j] | 32) == words[i][j]) j++;
         word |= !body[j] && !words[i][j];
     }
-    if (!word && (!k || body[strspn(body, "0123456789.eE+-")] || !strpbrk(body, "0123456789") || *body == '-' || *body == '+')) return false;
+    if (!word &&
+        (!k || body[strspn(body, "0123456789.eE+-")] || !strpbrk(body, "0123456789") || *body == '-' || *body == '+'))
+        return false;
     char *end;
     *x = strtod(line, &end);
     return *end == 0;
@@ -616,7 +636,9 @@ void put_int_base(Render *r, Buffer *b, Value v, unsigned base) {
     }
     const Big *big = big_of(r, v);
     if (base == 10 && bits_of(big) > 14280) {
-        raise_error(r, "ValueError", "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to increase the limit");
+        raise_error(r, "ValueError",
+            "Exceeds the limit (4300 digits) for integer string conversion; use sys.set_int_max_str_digits() to "
+            "increase the limit");
     }
     Big *rest = big_new(r, big->n);
     memcpy(rest->word, big->word, big->n * sizeof *big->word);

@@ -14,7 +14,7 @@ static bool flag(Render *r, Value v) {
 // ---- what an attribute path gives ----
 typedef struct {
     Values parts;
-    bool lower;   // texts without case
+    bool lower;      // texts without case
     Value otherwise; // for an undefined part; MISSING: none
 } Getter;
 
@@ -200,11 +200,18 @@ static Value extreme(Render *r, Value v, const Args *args, const char *name, Com
     return best;
 }
 
-FILTER(min) { return extreme(r, v, args, "do_min", CMP_LT); }
-FILTER(max) { return extreme(r, v, args, "do_max", CMP_GT); }
+FILTER(min) {
+    return extreme(r, v, args, "do_min", CMP_LT);
+}
+FILTER(max) {
+    return extreme(r, v, args, "do_max", CMP_GT);
+}
 
 // ---- whole sequences ----
-FILTER(list) { bind_args(r, "sync_do_list", "", args, NULL); return list_from(r, v); }
+FILTER(list) {
+    bind_args(r, "sync_do_list", "", args, NULL);
+    return list_from(r, v);
+}
 
 FILTER(first) {
     Value x;
@@ -244,9 +251,13 @@ FILTER(reverse) {
     if (!iterable(v)) raise_error(r, "FilterArgumentError", "argument must be iterable");
     Value all = reversed_list(r, v);
     if (!reversible(v)) return all;
-    static const char *const views[] = {"dict_reversekeyiterator", "dict_reversevalueiterator", "dict_reverseitemiterator"};
-    const char *type = v.kind == V_LIST ? "list_reverseiterator" : v.kind == V_DICT ? views[0] : v.kind == V_VIEW ? views[v.view->kind] :
-                       v.kind == V_RANGE ? "range_iterator" : "reversed";
+    static const char *const views[] = {
+        "dict_reversekeyiterator", "dict_reversevalueiterator", "dict_reverseitemiterator"};
+    const char *type = v.kind == V_LIST ? "list_reverseiterator"
+        : v.kind == V_DICT              ? views[0]
+        : v.kind == V_VIEW              ? views[v.view->kind]
+        : v.kind == V_RANGE             ? "range_iterator"
+                                        : "reversed";
     return generator(r, type, reversed_next, iterate(r, all));
 }
 
@@ -390,11 +401,21 @@ static Value lazy(Render *r, Value v, const Args *args, bool map, bool by_attr, 
     return generator(r, "generator", lazy_next, l);
 }
 
-FILTER(map) { return lazy(r, v, args, true, false, false); }
-FILTER(select) { return lazy(r, v, args, false, false, false); }
-FILTER(reject) { return lazy(r, v, args, false, false, true); }
-FILTER(selectattr) { return lazy(r, v, args, false, true, false); }
-FILTER(rejectattr) { return lazy(r, v, args, false, true, true); }
+FILTER(map) {
+    return lazy(r, v, args, true, false, false);
+}
+FILTER(select) {
+    return lazy(r, v, args, false, false, false);
+}
+FILTER(reject) {
+    return lazy(r, v, args, false, false, true);
+}
+FILTER(selectattr) {
+    return lazy(r, v, args, false, true, false);
+}
+FILTER(rejectattr) {
+    return lazy(r, v, args, false, true, true);
+}
 
 typedef struct {
     Value over, fill;

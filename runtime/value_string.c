@@ -46,7 +46,9 @@ Value concat(Render *r, const Value *v, int n) {
 
 Value str_repeat(Render *r, Value s, int64_t n) {
     if (n <= 0 || s.s->n == 0) return marked(text_of(r, "", 0), s.markup);
-    if ((uint64_t) n > r->size / s.s->n) raise_error(r, "MemoryError", "a text of %lld times %zu bytes is more than a rendering may take", (long long) n, s.s->n);
+    if ((uint64_t) n > r->size / s.s->n)
+        raise_error(r, "MemoryError", "a text of %lld times %zu bytes is more than a rendering may take", (long long) n,
+            s.s->n);
     Buffer out = {0};
     for (int64_t i = 0; i < n; i++) buffer_str(r, &out, s);
     return marked(buffer_value(r, &out), s.markup);
@@ -138,7 +140,11 @@ static int32_t run_delta(const CaseRun *run, size_t n, uint32_t c) {
 }
 
 typedef enum { TO_LOWER, TO_UPPER, TO_TITLE, TO_FOLD } CaseKind;
-#define TABLE(name) {uc_##name, sizeof uc_##name / sizeof *uc_##name, uc_##name##_special, sizeof uc_##name##_special / sizeof *uc_##name##_special}
+#define TABLE(name)                                                                                                    \
+    {                                                                                                                  \
+        uc_##name, sizeof uc_##name / sizeof *uc_##name, uc_##name##_special,                                          \
+            sizeof uc_##name##_special / sizeof *uc_##name##_special                                                   \
+    }
 
 static void put_case(Render *r, Buffer *out, uint32_t c, CaseKind kind) {
     static const struct {
@@ -239,10 +245,18 @@ static Value change_case(Render *r, Value s, CaseHow how) {
     return marked(buffer_value(r, &out), s.markup);
 }
 
-Value str_lower(Render *r, Value s) { return change_case(r, s, CASE_LOWER); }
-Value str_upper(Render *r, Value s) { return change_case(r, s, CASE_UPPER); }
-Value str_capitalize(Render *r, Value s) { return change_case(r, s, CASE_CAPITAL); }
-Value str_title_word(Render *r, Value s) { return change_case(r, marked(s, false), CASE_WORD); }
+Value str_lower(Render *r, Value s) {
+    return change_case(r, s, CASE_LOWER);
+}
+Value str_upper(Render *r, Value s) {
+    return change_case(r, s, CASE_UPPER);
+}
+Value str_capitalize(Render *r, Value s) {
+    return change_case(r, s, CASE_CAPITAL);
+}
+Value str_title_word(Render *r, Value s) {
+    return change_case(r, marked(s, false), CASE_WORD);
+}
 
 bool str_all(Value s, unsigned flags) {
     for (const char *p = s.s->p; p < end_of(s);) {
@@ -265,8 +279,12 @@ static bool all_cased(Value s, unsigned want) {
     return any;
 }
 
-bool str_is_lower(Value s) { return all_cased(s, UC_LOWER); }
-bool str_is_upper(Value s) { return all_cased(s, UC_UPPER); }
+bool str_is_lower(Value s) {
+    return all_cased(s, UC_LOWER);
+}
+bool str_is_upper(Value s) {
+    return all_cased(s, UC_UPPER);
+}
 
 static bool is_title(Value s) {
     bool any = false, after_cased = false;
@@ -292,7 +310,8 @@ static bool is_identifier(Value s) {
     if (!s.s->n) return false;
     const char *p = s.s->p + utf8_get(s.s->p, end_of(s), &c);
     if (!(uc_flags_of(c) & UC_ID_START)) return false;
-    return p == end_of(s) || str_all((Value){.kind = V_STR, .s = &(String){p, (size_t) (end_of(s) - p), 0}}, UC_ID_PART);
+    return p == end_of(s) ||
+        str_all((Value){.kind = V_STR, .s = &(String){p, (size_t) (end_of(s) - p), 0}}, UC_ID_PART);
 }
 
 // ---- strip, pad ----
@@ -308,7 +327,8 @@ static bool in_set(const Value *chars, uint32_t c) {
 
 Value str_strip(Render *r, Value s, Value chars, bool left, bool right) {
     bool white = is_missing(chars) || chars.kind == V_NONE;
-    if (!white && !is_str(chars)) raise_error(r, "TypeError", "%s arg must be None or str", left && right ? "strip" : left ? "lstrip" : "rstrip");
+    if (!white && !is_str(chars))
+        raise_error(r, "TypeError", "%s arg must be None or str", left && right ? "strip" : left ? "lstrip" : "rstrip");
     const char *p = s.s->p, *end = end_of(s);
     const Value *set = white ? NULL : &chars;
     uint32_t c;
@@ -325,14 +345,16 @@ Value str_strip(Render *r, Value s, Value chars, bool left, bool right) {
 }
 
 static void put_fill(Render *r, Buffer *out, Value fill, int64_t n) {
-    if (n > 0 && (uint64_t) n > r->size / fill.s->n) raise_error(r, "MemoryError", "a text of %lld characters is more than a rendering may take", (long long) n);
+    if (n > 0 && (uint64_t) n > r->size / fill.s->n)
+        raise_error(r, "MemoryError", "a text of %lld characters is more than a rendering may take", (long long) n);
     for (; n > 0; n--) buffer_str(r, out, fill);
 }
 
 Value str_center(Render *r, Value s, int64_t width, Value fill, int how) {
     static const String space = STRING(" ", 1);
     if (is_missing(fill)) fill = str_value(&space);
-    if (!is_str(fill)) raise_error(r, "TypeError", "The fill character must be a unicode character, not %s", type_name(fill));
+    if (!is_str(fill))
+        raise_error(r, "TypeError", "The fill character must be a unicode character, not %s", type_name(fill));
     if (fill.s->chars != 1) raise_error(r, "TypeError", "The fill character must be exactly one character long");
     int64_t pad = width > (int64_t) s.s->chars ? width - (int64_t) s.s->chars : 0;
     int64_t left = how < 0 ? 0 : how > 0 ? pad : pad / 2 + (pad & width & 1);
@@ -473,7 +495,8 @@ Value str_join(Render *r, Value sep, Value items) {
     for (size_t i = 0; i < list.list->n; i++) {
         Value v = list.list->v[i];
         if (sep.markup) v = escape(r, v);
-        if (!is_str(v)) raise_error(r, "TypeError", "sequence item %zu: expected str instance, %s found", i, type_name(v));
+        if (!is_str(v))
+            raise_error(r, "TypeError", "sequence item %zu: expected str instance, %s found", i, type_name(v));
         if (i) buffer_str(r, &out, sep);
         buffer_str(r, &out, v);
     }
@@ -502,14 +525,16 @@ static bool has_affix(Render *r, Value s, Value affix, Value from, Value to, boo
     if (affix.kind == V_TUPLE) {
         for (size_t i = 0; i < affix.list->n; i++) {
             if (!is_str(affix.list->v[i])) {
-                raise_error(r, "TypeError", "tuple for %s must only contain str, not %s", at_end ? "endswith" : "startswith", type_name(affix.list->v[i]));
+                raise_error(r, "TypeError", "tuple for %s must only contain str, not %s",
+                    at_end ? "endswith" : "startswith", type_name(affix.list->v[i]));
             }
             if (has_affix(r, s, affix.list->v[i], from, to, at_end)) return true;
         }
         return false;
     }
     if (!is_str(affix)) {
-        raise_error(r, "TypeError", "%s first arg must be str or a tuple of str, not %s", at_end ? "endswith" : "startswith", type_name(affix));
+        raise_error(r, "TypeError", "%s first arg must be str or a tuple of str, not %s",
+            at_end ? "endswith" : "startswith", type_name(affix));
     }
     if (low > high || low > (int64_t) s.s->chars) return false;
     const char *p = utf8_at(s.s, (size_t) low), *end = utf8_at(s.s, (size_t) high);
@@ -525,24 +550,25 @@ static Value remove_affix(Render *r, Value s, Value affix, bool at_end) {
 
 // ---- the methods by number ----
 #define METHODS(X)                                                                                                     \
-    X(capitalize, "/") X(casefold, "/") X(center, "/ width, fill=") X(count, "/ sub, start=, end=")                    \
-    X(endswith, "/ suffix, start=, end=") X(expandtabs, "tabsize=") X(find, "/ sub, start=, end=")                     \
-    X(format, NULL) X(index, "/ sub, start=, end=") X(isalnum, "/") X(isalpha, "/") X(isascii, "/") X(isdecimal, "/")  \
-    X(isdigit, "/") X(isidentifier, "/") X(islower, "/") X(isnumeric, "/") X(isprintable, "/") X(isspace, "/")         \
-    X(istitle, "/") X(isupper, "/") X(join, "/ iterable") X(ljust, "/ width, fill=") X(lower, "/")                     \
-    X(lstrip, "/ chars=") X(partition, "/ sep") X(removeprefix, "/ prefix") X(removesuffix, "/ suffix")                \
-    X(replace, "/ old, new, count=") X(rfind, "/ sub, start=, end=") X(rindex, "/ sub, start=, end=")                  \
-    X(rjust, "/ width, fill=") X(rpartition, "/ sep") X(rsplit, "sep=, maxsplit=") X(rstrip, "/ chars=")               \
-    X(split, "sep=, maxsplit=") X(splitlines, "keepends=") X(startswith, "/ prefix, start=, end=")                     \
-    X(strip, "/ chars=") X(swapcase, "/") X(title, "/") X(upper, "/") X(zfill, "/ width")
+    X(capitalize, "/")                                                                                                 \
+    X(casefold, "/") X(center, "/ width, fill=") X(count, "/ sub, start=, end=") X(endswith, "/ suffix, start=, end=") \
+        X(expandtabs, "tabsize=") X(find, "/ sub, start=, end=") X(format, NULL) X(index, "/ sub, start=, end=")       \
+            X(isalnum, "/") X(isalpha, "/") X(isascii, "/") X(isdecimal, "/") X(isdigit, "/") X(isidentifier, "/")     \
+                X(islower, "/") X(isnumeric, "/") X(isprintable, "/") X(isspace, "/") X(istitle, "/") X(isupper, "/")  \
+                    X(join, "/ iterable") X(ljust, "/ width, fill=") X(lower, "/") X(lstrip, "/ chars=")               \
+                        X(partition, "/ sep") X(removeprefix, "/ prefix") X(removesuffix, "/ suffix")                  \
+                            X(replace, "/ old, new, count=") X(rfind, "/ sub, start=, end=")                           \
+                                X(rindex, "/ sub, start=, end=") X(rjust, "/ width, fill=") X(rpartition, "/ sep")     \
+                                    X(rsplit, "sep=, maxsplit=") X(rstrip, "/ chars=") X(split, "sep=, maxsplit=")     \
+                                        X(splitlines, "keepends=") X(startswith, "/ prefix, start=, end=")             \
+                                            X(strip, "/ chars=") X(swapcase, "/") X(title, "/") X(upper, "/")          \
+                                                X(zfill, "/ width")
 
 #define X(name, signature) STR_##name,
 enum { METHODS(X) STR_METHODS };
 #undef X
 #define X(name, signature) {#name, signature},
-static const struct {
-    const char *name, *signature;
-} methods[] = {METHODS(X)};
+static const struct { const char *name, *signature; } methods[] = {METHODS(X)};
 #undef X
 
 int str_method_named(const char *p, size_t n);
@@ -590,7 +616,8 @@ static Value is_method(int id, Value s) {
 
 static Value replace_method(Render *r, Value s, const Value *a) {
     for (int i = 0; i < (s.markup ? 1 : 2); i++) { // a Markup escapes whatever the second is
-        if (!is_str(a[i])) raise_error(r, "TypeError", "replace() argument %d must be str, not %s", i + 1, type_name(a[i]));
+        if (!is_str(a[i]))
+            raise_error(r, "TypeError", "replace() argument %d must be str, not %s", i + 1, type_name(a[i]));
     }
     return str_replace(r, s, a[0], s.markup ? escape(r, a[1]) : a[1], is_missing(a[2]) ? -1 : index_of(r, a[2]));
 }
@@ -604,8 +631,13 @@ static Value str_method(Render *r, int id, Value s, const Value *a) {
     case STR_center: return str_center(r, s, index_of(r, a[0]), fill, 0);
     case STR_ljust: return str_center(r, s, index_of(r, a[0]), fill, -1);
     case STR_rjust: return str_center(r, s, index_of(r, a[0]), fill, 1);
-    case STR_count: case STR_find: case STR_rfind: case STR_index: case STR_rindex: return find_method(r, id, s, a);
-    case STR_startswith: case STR_endswith: return boolean(has_affix(r, s, a[0], a[1], a[2], id == STR_endswith));
+    case STR_count:
+    case STR_find:
+    case STR_rfind:
+    case STR_index:
+    case STR_rindex: return find_method(r, id, s, a);
+    case STR_startswith:
+    case STR_endswith: return boolean(has_affix(r, s, a[0], a[1], a[2], id == STR_endswith));
     case STR_expandtabs: return expand_tabs(r, s, is_missing(a[0]) ? 8 : index_of(r, a[0]));
     case STR_join: return str_join(r, s, a[0]);
     case STR_lower: return change_case(r, s, CASE_LOWER);
@@ -620,7 +652,8 @@ static Value str_method(Render *r, int id, Value s, const Value *a) {
     case STR_removeprefix: return remove_affix(r, s, a[0], false);
     case STR_removesuffix: return remove_affix(r, s, a[0], true);
     case STR_replace: return replace_method(r, s, a);
-    case STR_split: case STR_rsplit: return str_split(r, s, a[0], is_missing(a[1]) ? -1 : index_of(r, a[1]), id == STR_rsplit);
+    case STR_split:
+    case STR_rsplit: return str_split(r, s, a[0], is_missing(a[1]) ? -1 : index_of(r, a[1]), id == STR_rsplit);
     case STR_splitlines: return str_split_lines(r, s, !is_missing(a[0]) && truth(r, a[0]));
     case STR_zfill: return zfill(r, s, index_of(r, a[0]));
     default: return is_method(id, s);

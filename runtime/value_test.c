@@ -30,8 +30,12 @@ PLAIN(mapping, v.kind == V_DICT)
 PLAIN(number, is_number(v))
 PLAIN(iterable, iterable(v))
 PLAIN(escaped, is_markup(v))
-PLAIN(callable, v.kind == V_MACRO || v.kind == V_FUNCTION || v.kind == V_METHOD || v.kind == V_LOOP || v.kind == V_JOINER || v.kind == V_UNDEFINED)
-PLAIN(sequence, v.kind == V_UNDEFINED || v.kind == V_STR || v.kind == V_LIST || v.kind == V_TUPLE || v.kind == V_DICT || v.kind == V_RANGE)
+PLAIN(callable,
+    v.kind == V_MACRO || v.kind == V_FUNCTION || v.kind == V_METHOD || v.kind == V_LOOP || v.kind == V_JOINER ||
+        v.kind == V_UNDEFINED)
+PLAIN(sequence,
+    v.kind == V_UNDEFINED || v.kind == V_STR || v.kind == V_LIST || v.kind == V_TUPLE || v.kind == V_DICT ||
+        v.kind == V_RANGE)
 
 // Not by PLAIN: `true` and `false` are macros of C's.
 bool test_true(Render *r, Value v, const Args *args) {
@@ -100,10 +104,10 @@ COMPARES(gt, CMP_GT)
 COMPARES(ge, CMP_GE)
 
 #define ROW(name) {#name, "test_" #name, test_##name},
-#define ALIAS(name, of) {name, "test_" #of, test_##of}
-const TestInfo tests[] = {
-    TESTS(ROW) ALIAS("equalto", eq), ALIAS("==", eq), ALIAS("!=", ne), ALIAS("greaterthan", gt), ALIAS(">", gt), ALIAS(">=", ge),
-    ALIAS("lessthan", lt), ALIAS("<", lt), ALIAS("<=", le), {NULL, NULL, NULL}};
+#define ALIAS(name, of)                                                                                                \
+    { name, "test_" #of, test_##of }
+const TestInfo tests[] = {TESTS(ROW) ALIAS("equalto", eq), ALIAS("==", eq), ALIAS("!=", ne), ALIAS("greaterthan", gt),
+    ALIAS(">", gt), ALIAS(">=", ge), ALIAS("lessthan", lt), ALIAS("<", lt), ALIAS("<=", le), {NULL, NULL, NULL}};
 
 const TestInfo *test_named(const char *p, size_t n) {
     for (const TestInfo *t = tests; t->name; t++) {

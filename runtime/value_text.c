@@ -56,7 +56,10 @@ static void put_repr_inside(Render *r, Buffer *b, Value v) {
     switch (v.kind) {
     case V_UNDEFINED: buffer_z(r, b, "Undefined"); break;
     case V_NONE: buffer_z(r, b, "None"); break;
-    case V_BOOL: case V_INT: case V_BIG: case V_REAL: put_number(r, b, v); break;
+    case V_BOOL:
+    case V_INT:
+    case V_BIG:
+    case V_REAL: put_number(r, b, v); break;
     case V_STR: put_repr_str(r, b, v); break;
     case V_LIST: put_items(r, b, v.list, "[", "]"); break;
     case V_TUPLE: put_items(r, b, v.list, "(", v.list->n == 1 ? ",)" : ")"); break;
@@ -84,13 +87,16 @@ static void put_repr_inside(Render *r, Buffer *b, Value v) {
         buffer_z(r, b, ">");
         break;
     case V_LOOP: put_loop(r, b, v); break;
-    case V_METHOD: buffer_format(r, b, "<built-in method %s of %s object>", v.method->name, type_name(v.method->self)); break;
+    case V_METHOD:
+        buffer_format(r, b, "<built-in method %s of %s object>", v.method->name, type_name(v.method->self));
+        break;
     default: buffer_format(r, b, "<%s object>", type_name(v)); // Python prints an address here, and for a method
     }
 }
 
 void put_repr(Render *r, Buffer *b, Value v) {
-    if (++r->nesting > limit_nesting) raise_error(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
+    if (++r->nesting > limit_nesting)
+        raise_error(r, "RecursionError", "values lie more than %d levels within each other", limit_nesting);
     put_repr_inside(r, b, v);
     r->nesting--;
 }
@@ -122,7 +128,12 @@ Value escape(Render *r, Value v) {
     Buffer b = {0};
     for (size_t i = 0; i < s.s->n; i++) {
         char c = s.s->p[i];
-        const char *to = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '\'' ? "&#39;" : c == '"' ? "&#34;" : NULL;
+        const char *to = c == '&' ? "&amp;"
+            : c == '<'            ? "&lt;"
+            : c == '>'            ? "&gt;"
+            : c == '\''           ? "&#39;"
+            : c == '"'            ? "&#34;"
+                                  : NULL;
         if (to) buffer_z(r, &b, to);
         else buffer_add(r, &b, &c, 1);
     }
@@ -143,7 +154,8 @@ typedef struct {
 static void put_padded(Render *r, Buffer *b, const char *sign, Value body, const Spec *spec, char align) {
     int64_t pad = spec->width - (int64_t) (strlen(sign) + body.s->chars);
     if (pad < 0) pad = 0;
-    if ((uint64_t) pad > r->size) raise_error(r, "MemoryError", "a width of %lld is more than a rendering may take", (long long) spec->width);
+    if ((uint64_t) pad > r->size)
+        raise_error(r, "MemoryError", "a width of %lld is more than a rendering may take", (long long) spec->width);
     int64_t left = align == '<' || align == '=' ? 0 : align == '>' ? pad : pad / 2;
     char fill[4];
     size_t n = utf8_write(fill, spec->fill ? spec->fill : ' ');
@@ -157,7 +169,9 @@ static void put_padded(Render *r, Buffer *b, const char *sign, Value body, const
 // Digits with a separator every `every` places of the part before the point.
 static Value grouped(Render *r, Value digits, char group, int every, int64_t width) {
     size_t whole = 0;
-    while (whole < digits.s->n && digits.s->p[whole] != '.' && digits.s->p[whole] != 'e' && digits.s->p[whole] != 'E' && digits.s->p[whole] != '%') whole++;
+    while (whole < digits.s->n && digits.s->p[whole] != '.' && digits.s->p[whole] != 'e' && digits.s->p[whole] != 'E' &&
+        digits.s->p[whole] != '%')
+        whole++;
     Buffer b = {0};
     size_t rest = digits.s->n - whole, zeros = 0;
     while ((int64_t) (zeros + whole + (zeros + whole - 1) / (size_t) every + rest) < width) zeros++;
@@ -169,9 +183,15 @@ static Value grouped(Render *r, Value digits, char group, int every, int64_t wid
     return buffer_value(r, &b);
 }
 
-static void put_formatted_number(Render *r, Buffer *b, bool negative, const char *prefix, Value digits, const Spec *spec) {
+static void put_formatted_number(
+    Render *r, Buffer *b, bool negative, const char *prefix, Value digits, const Spec *spec) {
     char sign[8];
-    snprintf(sign, sizeof sign, "%s%s", negative ? "-" : spec->sign == '+' ? "+" : spec->sign == ' ' ? " " : "", prefix);
+    snprintf(sign, sizeof sign, "%s%s",
+        negative                ? "-"
+            : spec->sign == '+' ? "+"
+            : spec->sign == ' ' ? " "
+                                : "",
+        prefix);
     bool zeros = (spec->zero && !spec->align) || (spec->align == '=' && spec->fill == '0');
     if (spec->group) {
         int every = spec->type == 'x' || spec->type == 'X' || spec->type == 'o' || spec->type == 'b' ? 4 : 3;
@@ -202,9 +222,14 @@ static Value digits_of_real(Render *r, double x, char type, int64_t precision, b
     x = fabs(x);
     if (isnan(x) || isinf(x)) {
         bool upper = type == 'F' || type == 'E' || type == 'G';
-        return text_format(r, "%s%s", isnan(x) ? (upper ? "NAN" : "nan") : upper ? "INF" : "inf", type == '%' ? "%" : "");
+        return text_format(r, "%s%s",
+            isnan(x)    ? (upper ? "NAN" : "nan")
+                : upper ? "INF"
+                        : "inf",
+            type == '%' ? "%" : "");
     }
-    if (precision > 300) raise_error(r, "ValueError", "a precision of %lld is more than a template may ask for", (long long) precision);
+    if (precision > 300)
+        raise_error(r, "ValueError", "a precision of %lld is more than a template may ask for", (long long) precision);
     int digits = (int) precision;
     if (type == 0) { // as repr, or as g with a digit after the point
         if (precision < 0) {
@@ -279,7 +304,9 @@ static void parse_spec(Render *r, Value text_spec, Spec *spec, Value v) {
         }
     }
     if (p < end) spec->type = *p++;
-    if (p < end) raise_error(r, "ValueError", "Invalid format specifier '%.*s' for object of type '%s'", (int) text_spec.s->n, text_spec.s->p, type_name(v));
+    if (p < end)
+        raise_error(r, "ValueError", "Invalid format specifier '%.*s' for object of type '%s'", (int) text_spec.s->n,
+            text_spec.s->p, type_name(v));
 }
 
 _Noreturn static void bad_code(Render *r, const Spec *spec, Value v) {
@@ -288,12 +315,16 @@ _Noreturn static void bad_code(Render *r, const Spec *spec, Value v) {
 
 static void format_text(Render *r, Buffer *b, Value v, Spec *spec) {
     if (spec->type && spec->type != 's') bad_code(r, spec, v);
-    if (spec->sign) raise_error(r, "ValueError", spec->sign == ' ' ? "Space not allowed in string format specifier" : "Sign not allowed in string format specifier");
+    if (spec->sign)
+        raise_error(r, "ValueError",
+            spec->sign == ' ' ? "Space not allowed in string format specifier"
+                              : "Sign not allowed in string format specifier");
     if (spec->alternate) raise_error(r, "ValueError", "Alternate form (#) not allowed in string format specifier");
     if (spec->align == '=') raise_error(r, "ValueError", "'=' alignment not allowed in string format specifier");
     if (spec->group) raise_error(r, "ValueError", "Cannot specify '%c' with 's'.", spec->group);
     if (spec->zero && !spec->fill) spec->fill = '0';
-    if (spec->precision >= 0 && (size_t) spec->precision < v.s->chars) v = str_slice(r, v, 0, spec->precision, 1, spec->precision);
+    if (spec->precision >= 0 && (size_t) spec->precision < v.s->chars)
+        v = str_slice(r, v, 0, spec->precision, 1, spec->precision);
     put_padded(r, b, "", v, spec, spec->align ? spec->align : '<');
 }
 
@@ -310,7 +341,8 @@ Value format_field(Render *r, Value v, Value spec_text) {
     } else if (v.kind == V_REAL || (spec.type && strchr("eEfFgG%", spec.type))) {
         if (spec.type && !strchr("eEfFgGn%", spec.type)) bad_code(r, &spec, v);
         double x = to_real(r, v);
-        put_formatted_number(r, &b, is_negative(real(x)), "", digits_of_real(r, x, spec.type, spec.precision, spec.alternate), &spec);
+        put_formatted_number(
+            r, &b, is_negative(real(x)), "", digits_of_real(r, x, spec.type, spec.precision, spec.alternate), &spec);
     } else {
         if (spec.type && !strchr("bcdoxXn", spec.type)) bad_code(r, &spec, v);
         if (spec.precision >= 0) raise_error(r, "ValueError", "Precision not allowed in integer format specifier");
@@ -321,7 +353,12 @@ Value format_field(Render *r, Value v, Value spec_text) {
             if (!spec.align) spec.align = '<';
             put_padded(r, &b, "", text(r, c, utf8_write(c, (uint32_t) code)), &spec, spec.align);
         } else {
-            const char *prefix = !spec.alternate ? "" : spec.type == 'x' ? "0x" : spec.type == 'X' ? "0X" : spec.type == 'o' ? "0o" : spec.type == 'b' ? "0b" : "";
+            const char *prefix = !spec.alternate ? ""
+                : spec.type == 'x'               ? "0x"
+                : spec.type == 'X'               ? "0X"
+                : spec.type == 'o'               ? "0o"
+                : spec.type == 'b'               ? "0b"
+                                                 : "";
             put_formatted_number(r, &b, is_negative(v), prefix, digits_of_int(r, v, spec.type), &spec);
         }
     }
@@ -330,8 +367,8 @@ Value format_field(Render *r, Value v, Value spec_text) {
 
 // ---- format % args ----
 typedef struct {
-    Value args;    // a tuple, a mapping, or one value
-    size_t at;     // of the tuple
+    Value args; // a tuple, a mapping, or one value
+    size_t at;  // of the tuple
     bool markup;
 } PercentArgs;
 
@@ -366,12 +403,14 @@ static void percent_number(Render *r, Buffer *b, Value v, Spec *spec, char type)
         if (reals) {
             raise_error(r, "TypeError", "must be real number, not %s", type_name(v));
         }
-        raise_error(r, "TypeError", "%%%c format: %s is required, not %s", type, strchr("xXo", type) ? "an integer" : "a real number", type_name(v));
+        raise_error(r, "TypeError", "%%%c format: %s is required, not %s", type,
+            strchr("xXo", type) ? "an integer" : "a real number", type_name(v));
     }
     spec->type = type == 'i' || type == 'u' ? 'd' : type;
     if (reals) {
         double x = to_real(r, v);
-        put_formatted_number(r, b, is_negative(real(x)), "", digits_of_real(r, x, type, spec->precision, spec->alternate), spec);
+        put_formatted_number(
+            r, b, is_negative(real(x)), "", digits_of_real(r, x, type, spec->precision, spec->alternate), spec);
         return;
     }
     if (v.kind == V_REAL) {
@@ -393,7 +432,8 @@ static void percent_one(Render *r, Buffer *b, PercentArgs *a, Value v, Spec *spe
     if (strchr("sra", type)) {
         Value s = type == 's' ? soft_str(r, v) : repr(r, v);
         if (a->markup) s = escape(r, s);
-        if (spec->precision >= 0 && (size_t) spec->precision < s.s->chars) s = str_slice(r, s, 0, spec->precision, 1, spec->precision);
+        if (spec->precision >= 0 && (size_t) spec->precision < s.s->chars)
+            s = str_slice(r, s, 0, spec->precision, 1, spec->precision);
         put_padded(r, b, "", s, spec, spec->align ? spec->align : '>');
     } else if (type == 'c') {
         char c[4];
@@ -469,7 +509,8 @@ Value str_percent(Render *r, Value format, Value args) {
         if (!*p || !strchr("diouxXeEfFgGcrsa", *p)) {
             uint32_t c;
             size_t n = utf8_get(p, end, &c);
-            raise_error(r, "ValueError", "unsupported format character '%.*s' (0x%x) at index %zu", (int) n, p, c, utf8_count(format.s->p, (size_t) (p - format.s->p)));
+            raise_error(r, "ValueError", "unsupported format character '%.*s' (0x%x) at index %zu", (int) n, p, c,
+                utf8_count(format.s->p, (size_t) (p - format.s->p)));
         }
         if (is_missing(v)) v = next_arg(r, &a);
         percent_one(r, &b, &a, v, &spec, *p++);
@@ -495,12 +536,14 @@ static Value field_first(Render *r, FormatArgs *f, const char *p, size_t n, bool
         if (digits && at < 1 << 28) at = at * 10 + p[i] - '0';
     }
     if (n == 0 && whole) {
-        if (f->at < 0) raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
+        if (f->at < 0)
+            raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
         at = f->at++;
         f->automatic = true;
         digits = true;
     } else if (digits && whole) {
-        if (f->automatic) raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
+        if (f->automatic)
+            raise_error(r, "ValueError", "cannot switch from manual field specification to automatic field numbering");
         f->at = -1;
     }
     if (digits) {
@@ -544,7 +587,9 @@ static const char *format_one(Render *r, FormatArgs *f, Buffer *b, const char *p
     const char *from = p;
     int open = 1;
     for (; p < end && open; p++) open += *p == '{' ? 1 : *p == '}' ? -1 : 0;
-    if (open) raise_error(r, "ValueError", from == end ? "Single '{' encountered in format string" : "expected '}' before end of string");
+    if (open)
+        raise_error(r, "ValueError",
+            from == end ? "Single '{' encountered in format string" : "expected '}' before end of string");
     const char *close = p - 1, *name_end = from;
     for (int bracket = 0; name_end < close && (bracket || (*name_end != '!' && *name_end != ':')); name_end++) {
         if (*name_end == '[') bracket = 1;

@@ -23,6 +23,9 @@ grep -v '^#' "$out/synthetic.txt" | while read -r name args; do
     make "$name" "$work/$name.gguf" "$work/$name.gguf" "$work/synthetic.ids"
 done
 
+# One model for each line of peers.txt, all in peers.npz.
+python3 "$root/tools/peers-check.py" --peers "$peers/.." --ggcc "$ggcc" --write
+
 real() { # NAME MODEL TOKENS
     "$peers/llama-quantize" --allow-requantize "$2" "$work/f32.gguf" F32 > "$work/log" 2>&1 || { tail -5 "$work/log" >&2; exit 1; }
     "$peers/llama-tokenize" -m "$2" -f "$root/tests/data/text-1.txt" --ids --log-disable 2> "$work/log" | first_ids "$3" > "$work/ids"

@@ -13,11 +13,27 @@ static const char *const avx512_folders[] = {"c", "c-avx2", "c-avx512", NULL};
 static const struct {
     const char *macro, *flag;
 } sets[] = {
-    {"__SSE3__", "pni"}, {"__SSSE3__", "ssse3"}, {"__SSE4_1__", "sse4_1"}, {"__SSE4_2__", "sse4_2"}, {"__POPCNT__", "popcnt"},
-    {"__AVX__", "avx"}, {"__AVX2__", "avx2"}, {"__FMA__", "fma"}, {"__F16C__", "f16c"}, {"__BMI__", "bmi1"}, {"__BMI2__", "bmi2"},
-    {"__AVX512F__", "avx512f"}, {"__AVX512BW__", "avx512bw"}, {"__AVX512DQ__", "avx512dq"}, {"__AVX512VL__", "avx512vl"},
-    {"__AVX512VNNI__", "avx512_vnni"}, {"__AVX512BF16__", "avx512_bf16"}, {"__AVX512VBMI__", "avx512vbmi"},
-    {"__ARM_FEATURE_DOTPROD", "asimddp"}, {"__ARM_FEATURE_FP16_VECTOR_ARITHMETIC", "asimdhp"}, {"__ARM_FEATURE_MATMUL_INT8", "i8mm"},
+    {"__SSE3__", "pni"},
+    {"__SSSE3__", "ssse3"},
+    {"__SSE4_1__", "sse4_1"},
+    {"__SSE4_2__", "sse4_2"},
+    {"__POPCNT__", "popcnt"},
+    {"__AVX__", "avx"},
+    {"__AVX2__", "avx2"},
+    {"__FMA__", "fma"},
+    {"__F16C__", "f16c"},
+    {"__BMI__", "bmi1"},
+    {"__BMI2__", "bmi2"},
+    {"__AVX512F__", "avx512f"},
+    {"__AVX512BW__", "avx512bw"},
+    {"__AVX512DQ__", "avx512dq"},
+    {"__AVX512VL__", "avx512vl"},
+    {"__AVX512VNNI__", "avx512_vnni"},
+    {"__AVX512BF16__", "avx512_bf16"},
+    {"__AVX512VBMI__", "avx512vbmi"},
+    {"__ARM_FEATURE_DOTPROD", "asimddp"},
+    {"__ARM_FEATURE_FP16_VECTOR_ARITHMETIC", "asimdhp"},
+    {"__ARM_FEATURE_MATMUL_INT8", "i8mm"},
 };
 
 // gcc 12 loses stores: when it relates the pointers of a loop to one another (ivopts), a store through one may be taken for a
@@ -26,8 +42,17 @@ static const char *const gcc_flags[] = {"-fno-ivopts", NULL}, *const no_flags[] 
 
 // math.h of the templates: inline, vectorisable, the same on every machine.
 static const char *const c_functions[][2] = {
-    {"exp", "exp_f32"}, {"log", "log_f32"}, {"tanh", "tanh_f32"}, {"erf", "erf_f32"}, {"sqrt", "sqrtf"}, {"fabs", "fabsf"}, {"floor", "floorf"},
-    {"fmin", "min_f32"}, {"fmax", "max_f32"}, {"pow", "powf"}, {NULL, NULL},
+    {"exp", "exp_f32"},
+    {"log", "log_f32"},
+    {"tanh", "tanh_f32"},
+    {"erf", "erf_f32"},
+    {"sqrt", "sqrtf"},
+    {"fabs", "fabsf"},
+    {"floor", "floorf"},
+    {"fmin", "min_f32"},
+    {"fmax", "max_f32"},
+    {"pow", "powf"},
+    {NULL, NULL},
 };
 
 static bool defined(Str macros, const char *name) {
@@ -73,11 +98,15 @@ const Target *target_for(Arena *a, const char *cc, const char *march) {
     for (int i = 0; i < COUNT(sets); i++)
         if (defined(macros, sets[i].macro)) out(&cpu, "%s%s", cpu.n ? " " : "", sets[i].flag);
     bool avx2 = defined(macros, "__AVX2__") && defined(macros, "__FMA__") && defined(macros, "__F16C__");
-    bool avx512 = avx2 && defined(macros, "__AVX512F__") && defined(macros, "__AVX512BW__") && defined(macros, "__AVX512VL__") &&
-                  defined(macros, "__AVX512DQ__") && defined(macros, "__AVX512VNNI__");
+    bool avx512 = avx2 && defined(macros, "__AVX512F__") && defined(macros, "__AVX512BW__") &&
+        defined(macros, "__AVX512VL__") && defined(macros, "__AVX512DQ__") && defined(macros, "__AVX512VNNI__");
     *t = (Target){
-        .name = avx512 ? "c-avx512" : avx2 ? "c-avx2" : "c",
-        .folders = avx512 ? avx512_folders : avx2 ? avx2_folders : base_folders,
+        .name = avx512 ? "c-avx512"
+            : avx2     ? "c-avx2"
+                       : "c",
+        .folders = avx512 ? avx512_folders
+            : avx2        ? avx2_folders
+                          : base_folders,
         .cpu = str_z(a, out_text(&cpu)),
         .packs = avx2,
         .flags = defined(macros, "__clang__") ? no_flags : gcc_flags,

@@ -6,16 +6,16 @@
 #include "../format.h"
 
 typedef struct {
-    const char *name;              // "x86-64-v3": what `info` and `--version` call it
-    const char *const *folders;    // of templates, a later one replaces files of the same name; NULL-terminated
-    const char *cpu;               // instruction sets as /proc/cpuinfo spells them, those the code needs
-    bool packs;                    // has kernels on packed panels
-    const char *const *flags;      // for the compiler of the model's code, beside -march; NULL-terminated
-    const char *includes;          // lines at the head of the source
+    const char *name;                  // "x86-64-v3": what `info` and `--version` call it
+    const char *const *folders;        // of templates, a later one replaces files of the same name; NULL-terminated
+    const char *cpu;                   // instruction sets as /proc/cpuinfo spells them, those the code needs
+    bool packs;                        // has kernels on packed panels
+    const char *const *flags;          // for the compiler of the model's code, beside -march; NULL-terminated
+    const char *includes;              // lines at the head of the source
     const char *const (*functions)[2]; // the dialect's names for the functions of ops.def; ends with NULL
     // Costs that decide how work is cut (measured; see docs/DESIGN.md).
-    int64_t piece_bytes;           // weight bytes of a piece, at least
-    int max_pieces;                // pieces of one product, about
+    int64_t piece_bytes; // weight bytes of a piece, at least
+    int max_pieces;      // pieces of one product, about
 } Target;
 
 // Whether kernels read this format from packed panels with inputs rounded to 8 bits (else: the file's rows, f32 inputs).

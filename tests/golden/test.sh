@@ -1,6 +1,6 @@
 #!/bin/bash
 # Logits against an independent engine's (golden.py): the interpreter and compiled programs, on synthetic models of every description
-# and the small trained model; with --full also on the two real ones.
+# (peers.txt, and those of synthetic.txt at more positions) and the small trained model; with --full also on the two real ones.
 # Both must be within 1e-4 of the logits' standard deviation, programs where they are built from F32 files. Programs of quantised files have no such bound (8-bit inputs); tools/bench/accuracy.py measures them.
 set -eu
 here=$GGCC_SOURCE/tests/golden
@@ -22,6 +22,10 @@ while read -r name args; do
     "$GGCC" build --quiet "$work/model.gguf" -o "$work/program"
     check "$name" "$work/model.gguf" "$by_program" 1e-4
 done < "$here/synthetic.txt"
+
+# One model or more for each description; programs for a few (all in tools/peers-check.py --compiled).
+python3 "$GGCC_SOURCE/tools/peers-check.py" --ggcc "$GGCC" || status=1
+python3 "$GGCC_SOURCE/tools/peers-check.py" --ggcc "$GGCC" --compiled --only 'olmoe|deepseek2|jamba' || status=1
 
 exact() { # NAME MODEL
     check "$1" "$2" "$by_interpreter" 1e-4

@@ -2,6 +2,7 @@
 // every token before it (group "all") and of the last WINDOW ones once more (group "near"), taken from the state's
 // pages, so that a page lost, mixed up or freed too early changes them, and so does a piece run twice or not at all.
 #include "../../runtime/model.h"
+#include "../../runtime/chat.h"
 #include "../../runtime/selftest.h"
 #include <math.h>
 #include <string.h>
@@ -23,6 +24,8 @@ const ModelInfo model_info = {
     .source = "fake.gguf",
     .hash = HASH,
     .n_vocab = VOCAB,
+    .result = "logits",
+    .n_result = VOCAB,
     .n_ctx = CTX,
     .n_layer = 1,
     .n_embd = 1,
@@ -46,6 +49,7 @@ const char *const weights_file = NULL;
 const char *const compiler_version = "ggcc test";
 
 #include "selftest_values.h"
+const Chat *const chat = NULL;
 
 static uint64_t mix(uint64_t x) {
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;

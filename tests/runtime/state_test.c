@@ -11,6 +11,7 @@
 enum { SEQS = 3, CTX = 1000, BATCH = 70 };
 static const ModelInfo info = {.hash = 77,
     .n_vocab = 50,
+    .n_result = 50,
     .n_ctx = CTX,
     .max_batch = BATCH,
     .max_out = 1,

@@ -289,7 +289,7 @@ static void test_errors(void) {
         {BODY "weight v type=F32 shape=[4, 4] parts=[2 2] tensors=[2, 1]", "t:10:54:", "a number was expected here"},
         {BODY "kernel k heavy=q.1\n}", "t:10:16:", "no such node"},
         {BODY "state v k=[4] v=[1, 4] sees=past", "t:10:", "each [heads, width]"},
-        {BODY "state v k=[4, 4] v=[1, 4] sees=all", "t:10:32:", "past, window or chunk"},
+        {BODY "state v k=[4, 4] v=[1, 4] sees=never", "t:10:32:", "past, window, chunk, all or around"},
         {BODY "hello", "t:10:1:", "a weight, a state, a kernel or a node"},
         {BODY "}\nrun s count=2", "", "runs cover 2 of 1 layers"},
         {BODY "}\nhello", "t:11:1:", "stage or run was expected"},

@@ -18,7 +18,7 @@ enum { VOCAB = 96, WIDTH = 64, ROWS = 40, PAGES = 8 };
 
 static const char head[] =
     "graph tiny \"tiny\" layers=2 vocab=96 ctx=256 embd=64\nglobal x : [64]\nglobal logits : [96]\nresult logits\n"
-    "rope rot halves dims=16 base=100 scale=1\nparam half values=[0.5, 0.25]\n"
+    "rope rot halves dims=16 base=100 scale=1\nparam half values=[0.5, 0.25]\nparam which values=[2, 1]\n"
     "stage embed {\nweight token_embd type=F32 shape=[96, 64]\nid = token\ne = embed(id) weight=token_embd\nok = set(e) global=x\n}\n"
     "stage block layered {\n%s\nx = get global=x\n%s\nz = add(x, y)\nok = set(z) global=x\n}\n"
     "stage head {\nweight output type=F32 shape=[96, 64] product\nx = get global=x\n%s\nl = matmul(w) weight=output\nok = set(l) global=logits\n}\n"
@@ -115,7 +115,7 @@ static void open_program(Arena *a, Program *pr, const Plan *p, const Toolchain *
     CHECK(system(str_z(a, str_fmt(a, "mkdir -p '%s'", dir))) == 0);
     Str source = emit_model(p, &(EmitOptions){.source_name = "tiny", .selftest = S("")}, "cc");
     write_text(str_z(a, str_fmt(a, "%s/model.c", dir)), str_fmt(a, "%.*s%s", FMT(source), team));
-    write_runtime(dir);
+    write_runtime(dir, false);
     compile_traced(a, tools, p->target, dir);
     const char *weights = str_z(a, str_fmt(a, "%s/weights", dir));
     FileOut *f = file_create(weights);

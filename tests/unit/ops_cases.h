@@ -88,3 +88,6 @@
  "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nstate kv k=[2, 16] v=[2, 16] sees=all",
  "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\no = attention(q, h) scale=0.25\ny = reshape(o) : [64]",
  "m = pool(x) how=0\nf = pool(x) how=1\nl = pool(x) how=2\nml = add(m, l)\nw = sub(ml, f)"},
+{"parts by layer",
+ "weight a type=F32 shape=[192, 64]",
+ "m = matmul(x) weight=a : [3, 4, 16]\np = at(m) param=which\nq = reshape(m) : [3, 64]\ns = at(q) param=which\nr = reshape(s) : [4, 16]\nd = mul(p, r)\ny = reshape(d) : [64]", NULL},
