@@ -86,7 +86,9 @@ static bool shape_fits(Build *b, Scope *s, const Group *group, int n, const Gguf
         int64_t size = group_size(l, loc);
         if (size == 1) continue;
         if (size == 0) {
-            int64_t found = at < n_file ? file[at++] : 1;
+            int later = 0; // axes that are left for others: a fresh size of 1 has none in the file
+            for (int j = i + 1; j < n; j++) later += group_size(group[j].l, loc) > 1;
+            int64_t found = n_file - at > later ? file[at++] : 1;
             bind_fresh(b, s, l, found, loc);
         } else if (at < n_file && file[at] == size) at++;
         else
@@ -132,14 +134,16 @@ static _Noreturn void shape_wrong(Build *b, const Stmt *d, const GgufTensor *t, 
         out(&o, "%s", i ? ", " : "");
         show_layout(&o, group[i].l, true);
     }
-    Str declared = span(d->src, d->in ? d->in->pos : d->out->pos, d->out->end), shown = out_text(&o), sizes = out_text(&need);
+    Str declared = span(d->src, d->in ? d->in->pos : d->out->pos, d->out->end), shown = out_text(&o),
+        sizes = out_text(&need);
     fail_at(LOC(d->out), "tensor '%s' is [%s] in the file, but '%.*s' is %.*s here%.*s%s", str_show(b->a, t->name),
         file_shape(b, t), FMT(declared), FMT(shown), d->in ? (int) sizes.n : 0, sizes.p, d->in ? "]" : "");
 }
 
 // ---- sources ----
 
-// The tensors that one alternative stands for: NAME, or {NAME, ..} for the parts of a record. `#` in a name: one tensor for
+// The tensors that one alternative stands for: NAME, or {NAME, ..} for the parts of a record. `#` in a name: one tensor
+// for
 // each product of the stack.
 static int source_names(Build *b, Scope *s, const Expr *e, Str *name) {
     if (e->kind == E_NAME) {
@@ -170,7 +174,8 @@ static bool is_numbered(Str name) {
 
 static Str numbered(Build *b, Str name, int64_t i) {
     size_t head = (size_t) ((const char *) memchr(name.p, '#', name.n) - name.p);
-    return str_fmt(b->a, "%.*s%lld%.*s", (int) head, name.p, (long long) i, (int) (name.n - head - 1), name.p + head + 1);
+    return str_fmt(
+        b->a, "%.*s%lld%.*s", (int) head, name.p, (long long) i, (int) (name.n - head - 1), name.p + head + 1);
 }
 
 // One source of t: a tensor, or one for each product of the stack. false: it is not there; `lacks` is what is missing.
@@ -189,8 +194,7 @@ static bool find_part(Build *b, Scope *s, Tensor *t, int i, Str name, Str *lacks
         each[j] = find_source(b, s, *lacks);
         if (each[j] < 0) return false;
         bool same = b->gguf->tensor[each[j]].type == b->gguf->tensor[each[0]].type;
-        if (!same)
-            fail_at(t->loc, "'%.*s' has another type than the first of its stack; they must agree", FMT(*lacks));
+        if (!same) fail_at(t->loc, "'%.*s' has another type than the first of its stack; they must agree", FMT(*lacks));
     }
     t->source[i].tensor = each[0];
     t->source[i].each = each;
@@ -248,14 +252,16 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, co
     Str name[MAX_SOURCE] = {t->name};
     int n = 1, n_tied = 0, n_all = d->source ? d->source->n : 0;
     bool own = false; // one alternative has the declared name: what does not begin like it is another's tensor
-    for (int i = 0; i < n_all; i++) own |= d->source->arg[i]->kind == E_NAME && str_eq(d->source->arg[i]->name, d->name[0]);
+    for (int i = 0; i < n_all; i++)
+        own |= d->source->arg[i]->kind == E_NAME && str_eq(d->source->arg[i]->name, d->name[0]);
     int chosen = n_all;
     for (int i = 0; i < n_all; i++)
         if (d->source->arg[i]->kind == E_NAME && synth_chosen(b, d->source->arg[i]->name)) chosen = i + 1, own = false;
     for (int i = chosen; i-- > 0;) {
         const Expr *e = d->source->arg[i];
         bool other = e->kind == E_NAME && !str_eq(e->name, d->name[0]);
-        bool tied = other && (find_source(b, s, e->name) >= 0 || (own && !str_starts(e->name, str_z(b->a, d->name[0]))));
+        bool tied =
+            other && (find_source(b, s, e->name) >= 0 || (own && !str_starts(e->name, str_z(b->a, d->name[0]))));
         n = tied ? 0 : source_names(b, s, e, name);
         if (n && !is_numbered(name[0])) break;
         n_tied += tied;
@@ -306,7 +312,8 @@ static int bind_scale(Build *b, Scope *s, const Tensor *t, Str name) {
     return i;
 }
 
-// NAME.input_scale: what other engines round this product's input with, before they multiply; here it is not rounded that way.
+// NAME.input_scale: what other engines round this product's input with, before they multiply; here it is not rounded
+// that way.
 static void skip_input_scale(Build *b, Scope *s, Str name) {
     int i = find_exact(b, str_fmt(b->a, "%.*s%.*s.input_scale", FMT(s->prefix), FMT(name)));
     if (i < 0) return;
@@ -341,7 +348,8 @@ static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, con
     }
     const GgufTensor *file = &b->gguf->tensor[t->source[i].tensor];
     int64_t outputs = d->in ? layout_size(part[1].l, t->loc) * (merged ? t->stack : 1) : (int64_t) file->n_elems;
-    if (t->source[i].each && d->bias == BIAS_ALWAYS) not_yet(t->loc, "biases of products stacked from one tensor each are");
+    if (t->source[i].each && d->bias == BIAS_ALWAYS)
+        not_yet(t->loc, "biases of products stacked from one tensor each are");
     int64_t rows = d->in ? outputs : outputs / file->ne[0];
     t->source[i].bias = t->source[i].each ? -1 : bind_bias(b, s, d, t->source[i].name, outputs, rows, t->loc);
     t->source[i].scale = t->source[i].each ? -1 : bind_scale(b, s, t, t->source[i].name);
@@ -381,7 +389,8 @@ Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
 // ---- weights of the stage ----
 
 // The weight that is tensor `file` (of a stack: `each`, or one for all); data has the shape of `layout`.
-static int weight_add(Build *b, Str name, int tensor, const int *each, int64_t stack, Layout layout, bool product, bool exact, Loc loc) {
+static int weight_add(
+    Build *b, Str name, int tensor, const int *each, int64_t stack, Layout layout, bool product, bool exact, Loc loc) {
     Stage *st = &b->g->stage[b->stage];
     for (int i = 0; i < st->n_weight; i++)
         if (st->weight[i].tensor[0] == tensor && st->weight[i].stack == stack) {
@@ -391,8 +400,16 @@ static int weight_add(Build *b, Str name, int tensor, const int *each, int64_t s
     const GgufTensor *file = &b->gguf->tensor[tensor];
     Weight *w = PUSH(b->a, st->weight, st->n_weight, st->cap_weight);
     int64_t in = file->ne[0], out = (int64_t) (file->n_elems / (uint64_t) in) / (stack && !each ? stack : 1);
-    *w = (Weight){.name = name, .type = file->type, .exact = exact, .n_part = 1, .interleave = 1, .stack = stack, .apart = each != NULL};
-    w->shape = !product ? layout_shape(layout, loc) : stack ? (Shape){.n = 3, .d = {stack, out, in}} : (Shape){.n = 2, .d = {out, in}};
+    *w = (Weight){.name = name,
+        .type = file->type,
+        .exact = exact,
+        .n_part = 1,
+        .interleave = 1,
+        .stack = stack,
+        .apart = each != NULL};
+    w->shape = !product ? layout_shape(layout, loc)
+        : stack         ? (Shape){.n = 3, .d = {stack, out, in}}
+                        : (Shape){.n = 2, .d = {out, in}};
     if (!product && file->ne[0] == (int64_t) file->n_elems)
         in = shape_last(w->shape), out = (int64_t) file->n_elems / in; // flat in the file
     w->in = in, w->out = out;
@@ -405,8 +422,8 @@ static int weight_add(Build *b, Str name, int tensor, const int *each, int64_t s
 }
 
 int weight_of(Build *b, const Tensor *t, int source, bool product) {
-    return weight_add(b, t->source[source].name, t->source[source].tensor, t->source[source].each, product ? t->stack : 0, t->out,
-        product, t->decl->exact, t->loc);
+    return weight_add(b, t->source[source].name, t->source[source].tensor, t->source[source].each,
+        product ? t->stack : 0, t->out, product, t->decl->exact, t->loc);
 }
 
 // Of a stack: a table, one row for each product.
@@ -428,7 +445,8 @@ int bias_of(Build *b, const Tensor *t, int source) {
 int scale_of(Build *b, const Tensor *t, int source) {
     Axis one = {.size = 1};
     Str name = str_fmt(b->a, "%.*s.scale", FMT(t->source[source].name));
-    return weight_add(b, name, t->source[source].scale, NULL, 0, t->stack ? stacked(b, t, 1) : (Layout){1, &one}, false, false, t->loc);
+    return weight_add(b, name, t->source[source].scale, NULL, 0, t->stack ? stacked(b, t, 1) : (Layout){1, &one}, false,
+        false, t->loc);
 }
 
 // ---- ignored, and none left over ----

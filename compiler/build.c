@@ -85,13 +85,13 @@ static bool same_node(const Node *x, const Node *y) {
 
 static bool same_weight(const Weight *x, const Weight *y) {
     return str_eq(x->name, y->name) && x->in == y->in && x->out == y->out && x->type == y->type &&
-        x->product == y->product && x->exact == y->exact && x->stack == y->stack && x->apart == y->apart && x->shape.n == y->shape.n &&
-        memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
+        x->product == y->product && x->exact == y->exact && x->stack == y->stack && x->apart == y->apart &&
+        x->shape.n == y->shape.n && memcmp(x->shape.d, y->shape.d, sizeof x->shape.d[0] * (size_t) x->shape.n) == 0;
 }
 
 static bool same_state(const State *x, const State *y) {
-    return str_eq(x->name, y->name) && x->kind == y->kind && !x->source == !y->source && x->sees == y->sees && x->n == y->n && memcmp(&x->k, &y->k, sizeof x->k) == 0 &&
-        memcmp(&x->v, &y->v, sizeof x->v) == 0;
+    return str_eq(x->name, y->name) && x->kind == y->kind && !x->source == !y->source && x->sees == y->sees &&
+        x->n == y->n && memcmp(&x->k, &y->k, sizeof x->k) == 0 && memcmp(&x->v, &y->v, sizeof x->v) == 0;
 }
 
 static bool same_kind(const Stage *x, const Stage *y) {
@@ -125,7 +125,7 @@ static Str kind_name(Build *b, Str layer, int first, int stage) {
 
 // Room for what differs by layer, in all kinds of layers: from `had` layers to as many as there are now.
 static int *more_ints(Build *b, const int *old, int64_t had, int64_t each) {
-    int *now = NEWN(b->a, int, b->g->n_layer * each);
+    int *now = NEWN(b->a, int, b->g->n_layer *each);
     for (int64_t i = 0; i < b->g->n_layer * each; i++) now[i] = i < had * each ? old[i] : -1;
     return now;
 }
@@ -248,14 +248,16 @@ static void shared_states(Build *b, Loc loc) {
             for (int l = g->run[r].first; st->source && l < g->run[r].first + g->run[r].count; l++) {
                 for (int q = 0; q < g->n_run; q++) {
                     const Stage *at = &g->stage[g->run[q].stage];
-                    bool here = at->layered && st->source[l] >= g->run[q].first && st->source[l] < g->run[q].first + g->run[q].count;
+                    bool here = at->layered && st->source[l] >= g->run[q].first &&
+                        st->source[l] < g->run[q].first + g->run[q].count;
                     for (int j = 0; j < at->n_state && here; j++)
                         if (str_eq(at->state[j].name, st->name) && !at->state[j].source) own = &at->state[j];
                 }
                 State same = *st;
                 same.source = NULL;
                 if (!own || !same_state(own, &same))
-                    fail_at(loc, "layer %d reads the state '%.*s' of layer %d, which %s", l, FMT(st->name), st->source[l],
+                    fail_at(loc, "layer %d reads the state '%.*s' of layer %d, which %s", l, FMT(st->name),
+                        st->source[l],
                         own ? "declares it otherwise (shapes and sees: must agree)" : "has none of its own");
             }
         }
@@ -284,7 +286,8 @@ static void carry_in(Build *b, Value v, Str name, int *global, Loc loc) {
     const Node *n = &g->stage[b->stage].node[node];
     const Global *old = *global >= 0 ? &g->global[*global] : NULL;
     if (old && n->op == OP_get && n->num[0] == *global) return;
-    bool same = old && old->shape.n == n->shape.n && memcmp(old->shape.d, n->shape.d, sizeof n->shape.d[0] * (size_t) n->shape.n) == 0;
+    bool same = old && old->shape.n == n->shape.n &&
+        memcmp(old->shape.d, n->shape.d, sizeof n->shape.d[0] * (size_t) n->shape.n) == 0;
     if (!same) *global = global_of(b, name, n);
     set(b, b->stage, node, *global, loc);
 }
@@ -367,7 +370,8 @@ static void set_result(Build *b, Scope *model, const Stmt *d) {
     if (g->n_run < 2) fail_at(loc, "the model runs no layer; 'run NAME(x)' does");
     for (int i = 0; i < COUNT(results); i++) {
         Binding *result = scope_find(model, str(results[i]), &owner);
-        if (result && result->decl && result->decl->kind == S_OUTPUT) fail_at(loc, "output '%s' is declared, and nothing gives it a value", results[i]);
+        if (result && result->decl && result->decl->kind == S_OUTPUT)
+            fail_at(loc, "output '%s' is declared, and nothing gives it a value", results[i]);
         if (!result || result->decl || owner != model || (i > 0 && !result->output)) continue;
         int node = node_of(b, result->value, loc);
         const Node *n = &g->stage[b->stage].node[node];

@@ -1,4 +1,5 @@
-// From a description and a file to a graph. Everything the description says is checked against the file here; after this nobody
+// From a description and a file to a graph. Everything the description says is checked against the file here; after
+// this nobody
 // reads a key. See spec.h for the description itself.
 #ifndef BUILD_H
 #define BUILD_H
@@ -12,7 +13,8 @@ typedef struct {
     const char *const *ignore_key, *const *ignore_tensor; // NULL-terminated lists, or NULL
 } BuildOptions;
 
-// Finds the description for the file's general.architecture, evaluates it, checks operand and key closure, derives the kinds of
+// Finds the description for the file's general.architecture, evaluates it, checks operand and key closure, derives the
+// kinds of
 // layers and gives the unfused graph: the specification that the interpreter runs.
 Graph *graph_build(Arena *a, const Gguf *gguf, const BuildOptions *opt);
 

@@ -103,7 +103,10 @@ static Value reduce(Build *b, Scope *s, const Expr *e, Op op) {
 // pool(x, mean | first | last): what a sequence's rows are as one.
 static Value pool(Build *b, Scope *s, const Expr *e, Op op) {
     Value how = eval(b, s, e->arg[2]);
-    int kind = how.kind == V_FN && str_is(how.text, "mean") ? 0 : how.kind == V_ABSENT && str_is(how.text, "first") ? 1 : how.kind == V_ABSENT && str_is(how.text, "last") ? 2 : -1;
+    int kind = how.kind == V_FN && str_is(how.text, "mean") ? 0
+        : how.kind == V_ABSENT && str_is(how.text, "first") ? 1
+        : how.kind == V_ABSENT && str_is(how.text, "last")  ? 2
+                                                            : -1;
     if (kind < 0) fail_at(LOC(e->arg[2]), "rows are pooled by mean, first or last");
     return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .num = {kind}, .loc = LOC(e)));
 }
@@ -119,7 +122,8 @@ static Value norm(Build *b, Scope *s, const Expr *e, Op op) {
         spec.in[spec.n_in++] = node_of(b, w, LOC(e->arg[2]));
         if (w.kind == V_TENSOR && w.tensor->source[0].bias >= 0) {
             int bias = weight_data(b, bias_of(b, w.tensor, 0), LOC(e)).at.node;
-            if (op != OP_layer_norm) return make(b, NODE(.op = OP_add, .n_in = 2, .in = {make(b, spec).at.node, bias}, .loc = LOC(e)));
+            if (op != OP_layer_norm)
+                return make(b, NODE(.op = OP_add, .n_in = 2, .in = {make(b, spec).at.node, bias}, .loc = LOC(e)));
             spec.in[spec.n_in++] = bias;
         }
     }

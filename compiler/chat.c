@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_TEMPLATES = 32 };
+
 typedef struct {
     Arena *arena;
-    bool has_tokenizer;
     Tokenizer tokenizer;
     const char *bos, *eos; // texts, NULL: none
     bool stop_given;
@@ -52,7 +53,7 @@ static bool ends_generation(const Chat *c, Str text) {
     return false;
 }
 
-static void check_ends(const Chat *c, const TemplateSource *t, const Jinja *j, int rendered) {
+static void check_ends(const Chat *c, const TemplateSource *t, const Jinja *j, bool rendered) {
     Str ends[4], names = S("");
     int n = jinja_turn_ends(c->arena, j, c->bos ? c->bos : "", c->eos ? c->eos : "", ends);
     if (c->stop_given) return;
@@ -61,17 +62,15 @@ static void check_ends(const Chat *c, const TemplateSource *t, const Jinja *j, i
         names = str_fmt(c->arena, "%.*s%s'%s'", FMT(names), i ? " or " : "", str_show(c->arena, ends[i]));
     }
     if (!n && !rendered) {
-        note("%s: no conversation could be rendered here, so where a turn ends is not known", t->where);
+        note("%s: it takes no plain conversation, so where a turn ends is not known", t->where);
         return;
     }
     if (!n)
-        fail("%s: the chat template writes nothing that ends an answer; --stop TEXT names a text that does, --no-chat "
-             "builds "
-             "without the template",
+        fail("%s: the chat template writes nothing that ends an answer; --stop TEXT names a text that does, "
+             "--no-chat builds without the template",
             t->where);
-    fail("%s: the chat template ends an answer with %.*s, and no token in it ends generation; --stop TEXT makes a text "
-         "end it, "
-         "--no-chat builds without the template",
+    fail("%s: the chat template ends an answer with %.*s, and no token in it ends generation; --stop TEXT makes a "
+         "text end it, --no-chat builds without the template",
         t->where, FMT(names));
 }
 
@@ -83,24 +82,24 @@ static bool is_identifier(Str s) {
         bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
         if (!letter && !(i && ((c >= '0' && c <= '9') || c == '_'))) return false;
     }
-    return s.n > 0 && s.n <= 64 && !str_is(s, "s"); // chat_templates.c is the table's
+    return s.n > 0 && s.n <= 64 && !str_is(s, "templates"); // chat_templates.c is the table's
 }
 
-// What the template writes for the fixed conversations, as rows of the table. The number of those that it could.
-static int put_checks(Out *o, const Chat *c, const Jinja *j) {
+// What the template writes for the fixed conversations, as rows of the table. Whether it takes a plain conversation.
+static bool put_checks(Out *o, const Chat *c, const Jinja *j) {
     void *memory = malloc(CHAT_CASE_MEMORY);
     if (!memory) fail("out of memory: %d MiB for a rendering", CHAT_CASE_MEMORY >> 20);
     Render *r = NEW(c->arena, Render);
-    int rendered = 0;
+    bool plain = false;
     for (int i = 0; i < CHAT_CASES; i++) {
         int status = chat_case_open(r, memory, CHAT_CASE_MEMORY, i, c->bos, c->eos);
         if (!status) status = jinja_render(j, r);
         ChatCheck got = chat_case_result(r, status);
         out(o, "    {0x%016llxu, %u, %s},\n", (unsigned long long) got.hash, got.n, got.failed ? "true" : "false");
-        rendered += !got.failed;
+        if (i == CHAT_CASE_PLAIN) plain = !got.failed;
     }
     free(memory);
-    return rendered;
+    return plain;
 }
 
 static void add_file(Arena *a, ChatCode *code, Str name, Str text) {
@@ -133,6 +132,9 @@ ChatCode chat_code(Arena *a, const Gguf *g, const ChatOptions *opt, Str tokenize
     if (opt->none) return no_templates(a);
     int n = collect(a, g, opt, &list);
     if (!n) return no_templates(a);
+    if (n > MAX_TEMPLATES)
+        fail("%s: %d chat templates, more than the %d that a program takes; --no-chat builds without", g->path, n,
+            MAX_TEMPLATES);
     if (!tokenizer.n) {
         if (opt->file) fail("--chat-template %s: the program has no tokenizer, and a chat needs one", opt->file);
         note("the chat template is left out with the tokenizer");
@@ -145,7 +147,7 @@ ChatCode chat_code(Arena *a, const Gguf *g, const ChatOptions *opt, Str tokenize
     for (int i = 0; i < n; i++) {
         Str name = is_identifier(list[i].name) ? list[i].name : str_fmt(a, "_%d", i);
         Jinja *j = compile(a, &list[i]);
-        int rendered = put_checks(&checks, &c, j);
+        bool rendered = put_checks(&checks, &c, j);
         check_ends(&c, &list[i], j, rendered);
         Out text = out_new(a);
         jinja_emit(&text, j, str_z(a, name));

@@ -1,5 +1,7 @@
-// Choice and rearrangement of run-time values: the best of a list, reading by ids, the products of a stack that ids choose,
-// and what moves axes about. In: evaluated operands. Out: nodes. The one idea: an id is a value like any other, so experts,
+// Choice and rearrangement of run-time values: the best of a list, reading by ids, the products of a stack that ids
+// choose,
+// and what moves axes about. In: evaluated operands. Out: nodes. The one idea: an id is a value like any other, so
+// experts,
 // tables and groups of experts are read in one way.
 #include "eval.h"
 
@@ -34,7 +36,8 @@ Value call_top(Build *b, Scope *s, const Expr *e, Op op) {
     Value x = operand(b, s, e, 1), *result = NEWN(b->a, Value, 2);
     int64_t k = eval_size(b, s, e->arg[2], "how many are chosen"), n = shape_last(shape_at(b, x));
     if (k < 1 || k > n)
-        fail_at(LOC(e->arg[2]), "the %lld largest of %lld; 1 to %lld can be chosen", (long long) k, (long long) n, (long long) n);
+        fail_at(LOC(e->arg[2]), "the %lld largest of %lld; 1 to %lld can be chosen", (long long) k, (long long) n,
+            (long long) n);
     result[1] = make(b, NODE(.op = op, .n_in = 1, .in = {x.at.node}, .num = {k}, .loc = LOC(e)));
     result[0] = gather(b, x, result[1], LOC(e));
     return (Value){.kind = V_RECORD, .list = {2, NULL, result, false}};
@@ -71,7 +74,8 @@ static Value stack_source(Build *b, Tensor *t, int source, Layout out, Value x, 
     Shape inner = layout_shape(out, loc), shape = {.n = inner.n + 1, .d = {count}};
     if (shape.n > MAX_DIM) fail_at(loc, "a value has at most %d axes", MAX_DIM);
     memcpy(shape.d + 1, inner.d, sizeof inner.d[0] * (size_t) inner.n);
-    NodeSpec spec = NODE(.op = ids < 0 ? OP_each : OP_experts, .n_in = ids < 0 ? 1 : 2, .in = {x.at.node, ids}, .shape = shape, .loc = loc);
+    NodeSpec spec = NODE(.op = ids < 0 ? OP_each : OP_experts, .n_in = ids < 0 ? 1 : 2, .in = {x.at.node, ids},
+        .shape = shape, .loc = loc);
     if (ids < 0) spec.in[1] = 0;
     spec.weight = weight_of(b, t, source, true);
     Value v = make(b, spec);
@@ -89,14 +93,16 @@ static Value stack_source(Build *b, Tensor *t, int source, Layout out, Value x, 
 
 Value call_stack(Build *b, Tensor *t, const Value *chosen, Value x, Loc loc) {
     if (!t->present)
-        fail_at(loc, "tensor '%.*s' is optional and the file does not have it; call it inside an 'if' on it", FMT(t->name));
+        fail_at(
+            loc, "tensor '%.*s' is optional and the file does not have it; call it inside an 'if' on it", FMT(t->name));
     t->used = true;
     int ids = -1;
     int64_t count = t->stack;
     if (chosen) {
         Value v = ids_of(b, *chosen, loc);
         Shape shape = shape_at(b, v);
-        if (shape.n != 1) fail_at(loc, "'%.*s' is chosen from by a list of ids, not by %s", FMT(t->name), shape_show(b->a, shape));
+        if (shape.n != 1)
+            fail_at(loc, "'%.*s' is chosen from by a list of ids, not by %s", FMT(t->name), shape_show(b->a, shape));
         ids = v.at.node, count = shape.d[0];
     }
     x = stack_input(b, t, count, x, loc);
@@ -148,8 +154,9 @@ Value call_join(Build *b, Scope *s, const Expr *e, Op op) {
         if (i == 1) whole = shape, record = x.at.record;
         bool fits = shape.n == whole.n && shape.n > 0;
         for (int j = 1; j < shape.n && fits; j++) fits = shape.d[j] == whole.d[j];
-        if (!fits) fail_at(LOC(e->arg[i]), "%s and %s cannot be joined: all axes but the first must agree",
-            shape_show(b->a, whole), shape_show(b->a, shape));
+        if (!fits)
+            fail_at(LOC(e->arg[i]), "%s and %s cannot be joined: all axes but the first must agree",
+                shape_show(b->a, whole), shape_show(b->a, shape));
         if (spec.n_in == MAX_IN) fail_at(LOC(e), "more than %d values to join", MAX_IN);
         if (i > 1) whole.d[0] += shape.d[0];
         spec.in[spec.n_in++] = reshaped(b, x, (Shape){.n = 1, .d = {shape_size(shape)}}, LOC(e)).at.node;

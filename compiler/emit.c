@@ -142,7 +142,8 @@ static void emit_angles(Emit *e) {
         float *turns = NEWN(e->a, float, n + 1);
         for (int64_t j = 0; j < n; j++) turns[j] = angles_rests(r, j) ? 0 : 1, rests |= turns[j] == 0;
         if (rests) emit_floats(e, "turns", turns, n);
-        const char *turned = rests ? "angle * turns[i]" : "angle"; // what the fourth stream of positions turns stands still
+        // what the fourth stream of positions turns stands still
+        const char *turned = rests ? "angle * turns[i]" : "angle";
         out(&e->o, "    float turn = (float) pos;\n    for (int i = 0; i < %lld; i++, turn *= %.*s) {\n", (long long) n,
             FMT(c_float(e->a, angles_step(r))));
         const char *whole = factors ? "turn / factor[i]" : "turn";
@@ -392,14 +393,15 @@ static void emit_forward(Emit *e) {
 static void emit_results(Emit *e) {
     const Graph *g = e->g;
     const Global *main = &g->global[g->logits];
-    out(&e->o, "    .result = %.*s,\n    .n_result = %lld,\n", FMT(str_c(e->a, main->name)), (long long) shape_size(main->shape));
+    out(&e->o, "    .result = %.*s,\n    .n_result = %lld,\n", FMT(str_c(e->a, main->name)),
+        (long long) shape_size(main->shape));
     if (!g->n_output) return;
     out(&e->o, "    .n_output = %d,\n    .output = {\n", g->n_output);
     for (int i = 0; i < g->n_output; i++) {
         const Global *v = &g->global[g->output[i]];
         Str name = str_ends(v->name, "_out") && v->rate == RATE_OUT ? (Str){v->name.p, v->name.n - 4} : v->name;
-        out(&e->o, "        {%.*s, %lld, %s, %llu},\n", FMT(str_c(e->a, name)), (long long) shape_size(v->shape), v->rate == RATE_OUT ? "true" : "false",
-            (unsigned long long) e->p->buffer[g->output[i]].offset);
+        out(&e->o, "        {%.*s, %lld, %s, %llu},\n", FMT(str_c(e->a, name)), (long long) shape_size(v->shape),
+            v->rate == RATE_OUT ? "true" : "false", (unsigned long long) e->p->buffer[g->output[i]].offset);
     }
     out(&e->o, "    },\n");
 }
@@ -449,7 +451,8 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
     out_str(&e->o, opt->selftest);
 }
 
-// Lines of more than 120 columns are broken behind a comma or before an operator, outside of literals and comments; the rest goes on
+// Lines of more than 120 columns are broken behind a comma or before an operator, outside of literals and comments; the
+// rest goes on
 // one step further in.
 static Str wrapped(Arena *a, Str text) {
     enum { COLUMNS = 120 };
@@ -496,7 +499,8 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
         "// that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights "
         "packed in\n"
         "// m->weights, keys and values in pages.\n"
-        "// Begin at `the model`, far below; its kernels stand before it, and before them arithmetic that every model shares.\n");
+        "// Begin at `the model`, far below; its kernels stand before it, and before them arithmetic that every model "
+        "shares.\n");
     out(&e.o,
         "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n#include "
         "\"model.h\"\n#include \"selftest.h\"\n",

@@ -17,8 +17,8 @@ _Noreturn void not_yet(Loc loc, const char *what) {
 
 const char *kind_show(Value v) {
     static const char *const kinds[] = {"absent", "a number", "a flag", "a text", "an array", "none", "a function",
-        "a rotation", "a shape", "what a cache sees", "a tensor", "a state", "an input", "a value", "a column of a cache",
-        "a record"};
+        "a rotation", "a shape", "what a cache sees", "a tensor", "a state", "an input", "a value",
+        "a column of a cache", "a record"};
     return kinds[v.kind];
 }
 

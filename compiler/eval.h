@@ -119,7 +119,8 @@ struct Function {
     Scope *scope; // where it was defined: what its body sees
 };
 
-// A declared tensor, bound to the file. A `.scale` of one number for each product belongs to it, wherever the file has one.
+// A declared tensor, bound to the file. A `.scale` of one number for each product belongs to it, wherever the file has
+// one.
 enum { MAX_SOURCE = 16 };
 struct Tensor {
     const Stmt *decl;
@@ -143,7 +144,7 @@ struct StateDecl {
     struct {
         Str name;
         Layout layout;
-    } column[2];  // tail: one, what it holds; cell: one, [heads, K, V]
+    } column[2]; // tail: one, what it holds; cell: one, [heads, K, V]
     Sees sees;
     int64_t n;      // of the window, chunk, surroundings; values of a tail
     int64_t source; // the layer whose state it is; -1: this one's own
@@ -296,14 +297,15 @@ void evaluate(Build *b); // all of the description, but the closure of the file'
 // synth.c
 void synth_layers(Build *b, int64_t at_least);   // fewer would not show every kind
 int synth_key(Build *b, Str key, bool optional); // index of the key, or -1: it is absent
-void synth_unread(Build *b, Str key); // in the file if the user wants it there
-bool synth_chosen(Build *b, Str tensor); // of several sources
-bool synth_bare(Build *b, Str tensor); // its name has no .weight behind it
+void synth_unread(Build *b, Str key);            // in the file if the user wants it there
+bool synth_chosen(Build *b, Str tensor);         // of several sources
+bool synth_bare(Build *b, Str tensor);           // its name has no .weight behind it
 void synth_expect(Build *b, Str key, Value v);
-void synth_demand(Build *b, Str key, double value); // does not return if it can be met
+void synth_demand(Build *b, Str key, double value);    // does not return if it can be met
 void synth_require(Build *b, Scope *s, const Expr *e); // likewise
 Value synth_sections(Build *b, Value v, int64_t dims);
-int64_t synth_fresh(Build *b, Str name, bool alone); // a size that a tensor brings; not alone: other sizes stand beside it
+int64_t synth_fresh(
+    Build *b, Str name, bool alone); // a size that a tensor brings; not alone: other sizes stand beside it
 void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded);
 
 #endif

@@ -1,12 +1,15 @@
-// Fusion: nodes are partitioned into kernels; nothing is moved or changed. In: a graph after run_passes' earlier passes.
+// Fusion: nodes are partitioned into kernels; nothing is moved or changed. In: a graph after run_passes' earlier
+// passes.
 // Out: node.kernel for every node that computes, stage.kernel with a name for each.
 //
 // Three rules:
-//   1. A heavy operator is a kernel. It takes in the elementwise operators after it that combine its result, output by output,
+//   1. A heavy operator is a kernel. It takes in the elementwise operators after it that combine its result, output by
+// output,
 //      with values that exist before it starts (bias, residual, gate times up): its epilogue.
 //   2. Outputs that are combined from equal sections of one product (gate, up) are computed side by side: the weight's
 //      sections alternate in panels of 16 (weight.interleave).
-//   3. All other operators along a row that can run at the same moment (between the same heavy kernels) and for the same rows
+//   3. All other operators along a row that can run at the same moment (between the same heavy kernels) and for the
+// same rows
 //      are one row kernel: norm, rounding to 8 bits, rope and the store into the cache, in any chain.
 #include "passes.h"
 
@@ -16,15 +19,19 @@ typedef struct {
     Graph *g;
     Stage *s;
     Report *r;
-    bool *member;    // in the kernel being grown
-    int *level;      // the moment a value exists: counts heavy kernels before it
-    int sections;    // of the product's outputs
-    int64_t width;   // of a section
-    int64_t parts;   // equal parts of a row, each of that many sections: a product of a stack gives each
+    bool *member;  // in the kernel being grown
+    int *level;    // the moment a value exists: counts heavy kernels before it
+    int sections;  // of the product's outputs
+    int64_t width; // of a section
+    int64_t parts; // equal parts of a row, each of that many sections: a product of a stack gives each
 } Fuse;
 
-static bool is_view(const Node *n) { return op_info[n->op].class == CLASS_VIEW; }
-static bool is_source(const Node *n) { return op_info[n->op].class == CLASS_SOURCE; }
+static bool is_view(const Node *n) {
+    return op_info[n->op].class == CLASS_VIEW;
+}
+static bool is_source(const Node *n) {
+    return op_info[n->op].class == CLASS_SOURCE;
+}
 
 static int new_kernel(Fuse *f, Str name, int heavy) {
     *PUSH(f->g->arena, f->s->kernel, f->s->n_kernel, f->s->cap_kernel) = (KernelGroup){name, heavy};
@@ -33,7 +40,9 @@ static int new_kernel(Fuse *f, Str name, int heavy) {
 
 // ---- rule 1 and 2 ----
 
-static bool is_product(const Node *n) { return n->op == OP_matmul || n->op == OP_experts || n->op == OP_each; }
+static bool is_product(const Node *n) {
+    return n->op == OP_matmul || n->op == OP_experts || n->op == OP_each;
+}
 
 // A member's value as a whole section: the product itself, an epilogue value, or an aligned slice of the product.
 static bool member_section(const Fuse *f, int node) {
@@ -44,18 +53,24 @@ static bool member_section(const Fuse *f, int node) {
     return !is_product(&f->s->node[base]) || from % f->width == 0;
 }
 
-// A value from outside, for output n of part e: one number for all, one for each part, a row of outputs for all parts, or for each.
+// A value from outside, for output n of part e: one number for all, one for each part, a row of outputs for all parts,
+// or for each.
 static const char *cannot_read(const Fuse *f, int heavy, int node) {
     int64_t from, size = shape_size(f->s->node[node].shape);
     int base = behind_views(f->s, node, &from);
     const Node *root = &f->s->node[base];
     bool all = size == f->width * f->parts, fits_last = shape_last(f->s->node[node].shape) == f->width;
-    if (root->rate == RATE_CONST) return size == 1 || all || (size == f->width && (f->parts == 1 || fits_last)) ? NULL : "a weight is broadcast along heads";
+    if (root->rate == RATE_CONST)
+        return size == 1 || all || (size == f->width && (f->parts == 1 || fits_last))
+            ? NULL
+            : "a weight is broadcast along heads";
     bool each_part = f->parts > 1 && size == f->parts && shape_last(f->s->node[node].shape) == 1;
     if (!(all || each_part) || from != 0 || shape_size(root->shape) != size) return "an operand has another width";
     if (root->type != F32) return "an operand is an id";
     bool later = base > heavy || f->level[base] > f->level[heavy];
-    return root->op != OP_get && op_info[root->op].class == CLASS_SOURCE ? "an operand is no number" : !is_source(root) && later ? "an operand is computed later" : NULL;
+    return root->op != OP_get && op_info[root->op].class == CLASS_SOURCE ? "an operand is no number"
+        : !is_source(root) && later                                      ? "an operand is computed later"
+                                                                         : NULL;
 }
 
 // May `node` join? Every operand is a section of the kernel, or something that exists before.
@@ -80,7 +95,8 @@ static int sections_of(const Stage *s, int heavy, int64_t parts) {
         const Node *n = &s->node[i];
         if (n->op != OP_slice || view_of(s, i).base != heavy) continue;
         int64_t size = shape_size(n->shape) / parts;
-        if (!behind_views_by(s, i, parts, &base, &from) || (width && size != width) || out % size || from % size) return 1;
+        if (!behind_views_by(s, i, parts, &base, &from) || (width && size != width) || out % size || from % size)
+            return 1;
         width = size;
     }
     return width ? (int) (out / width) : 1;
@@ -153,7 +169,8 @@ static Str heavy_name(Fuse *f, int heavy) {
     Out o = out_new(f->g->arena);
     out(&o, "%.*s_", FMT(f->s->name));
     for (size_t i = 0; i < what.n; i++) // "attn_q+attn_k+attn_v" -> "attn_q_attn_k_attn_v"
-        out(&o, "%c", (what.p[i] >= 'a' && what.p[i] <= 'z') || (what.p[i] >= '0' && what.p[i] <= '9') ? what.p[i] : '_');
+        out(&o, "%c",
+            (what.p[i] >= 'a' && what.p[i] <= 'z') || (what.p[i] >= '0' && what.p[i] <= '9') ? what.p[i] : '_');
     return out_text(&o);
 }
 
@@ -178,7 +195,8 @@ static Str row_name(Fuse *f, int first, int last) {
         if (s->node[i].name.n) name = s->node[i].name;
     }
     const char *verb = puts ? "store" : norms ? "norm" : rounds ? "round" : "rows";
-    return name.n ? str_fmt(f->g->arena, "%.*s_%s_%.*s", FMT(s->name), verb, FMT(name)) : str_fmt(f->g->arena, "%.*s_%s", FMT(s->name), verb);
+    return name.n ? str_fmt(f->g->arena, "%.*s_%s_%.*s", FMT(s->name), verb, FMT(name))
+                  : str_fmt(f->g->arena, "%.*s_%s", FMT(s->name), verb);
 }
 
 static void row_kernels(Fuse *f, const PassOptions *opt) {
@@ -203,8 +221,10 @@ static void unique_names(Graph *g) {
         for (int i = 0; i < g->stage[a].n_kernel; i++) {
             int same = 0;
             for (int b = 0; b <= a; b++)
-                for (int j = 0; j < (b < a ? g->stage[b].n_kernel : i); j++) same += str_eq(g->stage[b].kernel[j].name, g->stage[a].kernel[i].name);
-            if (same) g->stage[a].kernel[i].name = str_fmt(g->arena, "%.*s_%d", FMT(g->stage[a].kernel[i].name), same + 1);
+                for (int j = 0; j < (b < a ? g->stage[b].n_kernel : i); j++)
+                    same += str_eq(g->stage[b].kernel[j].name, g->stage[a].kernel[i].name);
+            if (same)
+                g->stage[a].kernel[i].name = str_fmt(g->arena, "%.*s_%d", FMT(g->stage[a].kernel[i].name), same + 1);
         }
 }
 
@@ -213,7 +233,11 @@ void fuse(Graph *g, Report *r, const PassOptions *opt) {
     for (int si = 0; si < g->n_stage; si++) {
         Stage *s = &g->stage[si];
         s->n_kernel = 0;
-        Fuse f = {.g = g, .s = s, .r = r, .member = NEWN(g->arena, bool, s->n_node + 1), .level = NEWN(g->arena, int, s->n_node + 1)};
+        Fuse f = {.g = g,
+            .s = s,
+            .r = r,
+            .member = NEWN(g->arena, bool, s->n_node + 1),
+            .level = NEWN(g->arena, int, s->n_node + 1)};
         for (int i = 0; i < s->n_node; i++) s->node[i].kernel = -1;
         for (int i = 0; i < s->n_node; i++) {
             Node *n = &s->node[i];

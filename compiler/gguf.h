@@ -8,7 +8,19 @@
 
 // The numbers are the file format's own.
 typedef enum {
-    GGUF_U8, GGUF_I8, GGUF_U16, GGUF_I16, GGUF_U32, GGUF_I32, GGUF_F32, GGUF_BOOL, GGUF_STR, GGUF_ARR, GGUF_U64, GGUF_I64, GGUF_F64
+    GGUF_U8,
+    GGUF_I8,
+    GGUF_U16,
+    GGUF_I16,
+    GGUF_U32,
+    GGUF_I32,
+    GGUF_F32,
+    GGUF_BOOL,
+    GGUF_STR,
+    GGUF_ARR,
+    GGUF_U64,
+    GGUF_I64,
+    GGUF_F64
 } GgufKind;
 
 typedef struct GgufValue GgufValue;
@@ -36,9 +48,9 @@ typedef struct {
 
 typedef struct {
     Str name;
-    int type;           // number of a row in types.def
-    int n_dims;         // 1..4
-    int64_t ne[4];      // as in the file: ne[0] is contiguous; unused ones are 1
+    int type;      // number of a row in types.def
+    int n_dims;    // 1..4
+    int64_t ne[4]; // as in the file: ne[0] is contiguous; unused ones are 1
     uint64_t n_elems, n_bytes;
     const uint8_t *data; // in the map
 } GgufTensor;
@@ -56,8 +68,8 @@ typedef struct {
 
 Gguf *gguf_open(const char *path);
 void gguf_close(Gguf *g);
-const GgufKey *gguf_key(const Gguf *g, Str key);         // NULL when absent; hashed
-const GgufTensor *gguf_tensor(const Gguf *g, Str name);  // NULL when absent; hashed
+const GgufKey *gguf_key(const Gguf *g, Str key);        // NULL when absent; hashed
+const GgufTensor *gguf_tensor(const Gguf *g, Str name); // NULL when absent; hashed
 // Element i of an array, or the value itself, as a number. false when it is not one (or out of int64's range).
 bool gguf_int(const GgufValue *v, uint64_t i, int64_t *out);
 bool gguf_real(const GgufValue *v, uint64_t i, double *out);

@@ -1,12 +1,14 @@
 // Graphs: the operator table, making nodes, their shapes, and the laws that hold between passes.
-// In: what build.c and the passes ask for. Out: nodes whose shape, type and rate follow from their operands, nothing else.
+// In: what build.c and the passes ask for. Out: nodes whose shape, type and rate follow from their operands, nothing
+// else.
 #include "shape.h"
 
 #include <string.h>
 
 const OpInfo op_info[N_OP] = {
 #define MAP(name, n_in, expr, doc) [OP_##name] = {#name, CLASS_MAP, n_in, n_in, "p q|", #expr, doc},
-#define OP(name, class, min_in, max_in, attrs, doc) [OP_##name] = {#name, CLASS_##class, min_in, max_in, attrs, NULL, doc},
+#define OP(name, class, min_in, max_in, attrs, doc)                                                                    \
+    [OP_##name] = {#name, CLASS_##class, min_in, max_in, attrs, NULL, doc},
 #include "ops.def"
 };
 
@@ -23,7 +25,8 @@ int graph_stage(Graph *g, Str name, bool layered) {
 }
 
 int graph_global(Graph *g, Str name, Shape shape, DType type, Rate rate) {
-    *PUSH(g->arena, g->global, g->n_global, g->cap_global) = (Global){.name = name, .shape = shape, .type = type, .rate = rate};
+    *PUSH(g->arena, g->global, g->n_global, g->cap_global) =
+        (Global){.name = name, .shape = shape, .type = type, .rate = rate};
     return g->n_global - 1;
 }
 
@@ -57,34 +60,54 @@ static void check_operand(const Stage *s, NodeSpec spec, int i) {
     DType t = s->node[spec.in[i]].type;
     bool handle = (spec.op == OP_attention || spec.op == OP_pick) && i == 1;
     if ((t == HANDLE) != handle)
-        fail_at(spec.loc, "%s: operand %d is %s", info->name, i + 1, t == HANDLE ? "a state, not a value" : "not a state");
-    if (t == Q8 && !(op_has_weight(spec.op) && i == 0)) fail_at(spec.loc, "%s: operand %d is not a state", info->name, i + 1);
-    bool ids = spec.op == OP_embed || (spec.op == OP_angles && i == 0) || ((spec.op == OP_gather || spec.op == OP_only || spec.op == OP_experts) && i == 1);
-    bool either = info->class == CLASS_MAP || info->class == CLASS_VIEW || spec.op == OP_take || spec.op == OP_copy || spec.op == OP_set ||
-                  spec.op == OP_concat || spec.op == OP_spread || spec.op == OP_at || (spec.op == OP_attention && i > 1);
+        fail_at(
+            spec.loc, "%s: operand %d is %s", info->name, i + 1, t == HANDLE ? "a state, not a value" : "not a state");
+    if (t == Q8 && !(op_has_weight(spec.op) && i == 0))
+        fail_at(spec.loc, "%s: operand %d is not a state", info->name, i + 1);
+    bool ids = spec.op == OP_embed || (spec.op == OP_angles && i == 0) ||
+        ((spec.op == OP_gather || spec.op == OP_only || spec.op == OP_experts) && i == 1);
+    bool either = info->class == CLASS_MAP || info->class == CLASS_VIEW || spec.op == OP_take || spec.op == OP_copy ||
+        spec.op == OP_set || spec.op == OP_concat || spec.op == OP_spread || spec.op == OP_at ||
+        (spec.op == OP_attention && i > 1);
     if (!either && ids != (t == I32))
-        fail_at(spec.loc, spec.op == OP_embed ? "a table is read by an id, not by a number" : "%s: operand %d is %s", info->name, i + 1,
-                ids ? "a number, not an id" : "an id, not a number");
+        fail_at(spec.loc, spec.op == OP_embed ? "a table is read by an id, not by a number" : "%s: operand %d is %s",
+            info->name, i + 1, ids ? "a number, not an id" : "an id, not a number");
 }
 
 static DType type_of(const Graph *g, const Stage *s, NodeSpec spec) {
     switch (spec.op) {
     case OP_get: return g->global[spec.num[0]].type;
-    case OP_token: case OP_position: case OP_top: case OP_id: case OP_pick: return I32;
-    case OP_put: case OP_cache: return HANDLE;
+    case OP_token:
+    case OP_position:
+    case OP_top:
+    case OP_id:
+    case OP_pick: return I32;
+    case OP_put:
+    case OP_cache: return HANDLE;
     case OP_q8: return Q8;
-    case OP_reshape: case OP_slice: case OP_take: case OP_copy: case OP_set: case OP_concat: case OP_spread: case OP_at: return s->node[spec.in[0]].type;
+    case OP_reshape:
+    case OP_slice:
+    case OP_take:
+    case OP_copy:
+    case OP_set:
+    case OP_concat:
+    case OP_spread:
+    case OP_at: return s->node[spec.in[0]].type;
     default: return F32;
     }
 }
 
-bool op_has_weight(Op op) { return op == OP_weight || op == OP_embed || op == OP_matmul || op == OP_experts || op == OP_each; }
+bool op_has_weight(Op op) {
+    return op == OP_weight || op == OP_embed || op == OP_matmul || op == OP_experts || op == OP_each;
+}
 
 bool op_has_state(Op op) {
     return op == OP_put || op == OP_cache || op == OP_attention || op == OP_pick || op == OP_shift || op == OP_recur;
 }
 
-bool op_keeps(Op op) { return op == OP_put || op == OP_shift || op == OP_recur; }
+bool op_keeps(Op op) {
+    return op == OP_put || op == OP_shift || op == OP_recur;
+}
 
 bool graph_whole(const Graph *g) {
     bool whole = false;
@@ -104,7 +127,13 @@ int node_new(Graph *g, int stage, NodeSpec spec) {
     if (spec.n_in < info->min_in || spec.n_in > info->max_in)
         fail_at(spec.loc, "%s takes %d to %d operands, not %d", info->name, info->min_in, info->max_in, spec.n_in);
     for (int i = 0; i < spec.n_in; i++) check_operand(s, spec, i);
-    Node n = {.op = spec.op, .n_in = spec.n_in, .weight = spec.weight, .state = spec.state, .kernel = -1, .name = spec.name, .loc = spec.loc};
+    Node n = {.op = spec.op,
+        .n_in = spec.n_in,
+        .weight = spec.weight,
+        .state = spec.state,
+        .kernel = -1,
+        .name = spec.name,
+        .loc = spec.loc};
     memcpy(n.in, spec.in, sizeof n.in);
     memcpy(n.real, spec.real, sizeof n.real);
     memcpy(n.num, spec.num, sizeof n.num);
@@ -121,7 +150,7 @@ int node_new(Graph *g, int stage, NodeSpec spec) {
 
 static _Noreturn void broken(const Graph *g, const Stage *s, int node, const char *law) {
     fail("internal: graph %.*s, stage %.*s, node %d (%s): %s", FMT(g->arch), FMT(s->name), node,
-         node >= 0 ? op_info[s->node[node].op].name : "-", law);
+        node >= 0 ? op_info[s->node[node].op].name : "-", law);
 }
 
 static void check_node(const Graph *g, const Stage *s, int i, bool fused) {
@@ -133,8 +162,10 @@ static void check_node(const Graph *g, const Stage *s, int i, bool fused) {
     if (op_has_weight(n->op) != (n->weight >= 0) && n->op != OP_angles) broken(g, s, i, "weight");
     if (n->weight >= s->n_weight) broken(g, s, i, "no such weight");
     if (op_has_state(n->op) != (n->state >= 0) || n->state >= s->n_state) broken(g, s, i, "state");
-    if ((n->op == OP_get || n->op == OP_set) && (n->num[0] < 0 || n->num[0] >= g->n_global)) broken(g, s, i, "no such global");
-    if ((n->op == OP_param || n->op == OP_at) && (n->num[0] < 0 || n->num[0] >= g->n_param || !s->layered)) broken(g, s, i, "no such param");
+    if ((n->op == OP_get || n->op == OP_set) && (n->num[0] < 0 || n->num[0] >= g->n_global))
+        broken(g, s, i, "no such global");
+    if ((n->op == OP_param || n->op == OP_at) && (n->num[0] < 0 || n->num[0] >= g->n_param || !s->layered))
+        broken(g, s, i, "no such param");
     if (n->op == OP_angles && (n->num[0] < 0 || n->num[0] >= g->n_rope)) broken(g, s, i, "no such rope");
     if (!fused) return;
     bool needs = info->class != CLASS_SOURCE && info->class != CLASS_VIEW && n->op != OP_set && n->rate != RATE_CONST;

@@ -1,5 +1,7 @@
-// The graph: what a model computes for one row (one token), as nodes in static single assignment. One stage for each kind
-// of layer, one before and one after; layers of equal facts share a stage. No file keys, no target words, no unrolled layers.
+// The graph: what a model computes for one row (one token), as nodes in static single assignment. One stage for each
+// kind
+// of layer, one before and one after; layers of equal facts share a stage. No file keys, no target words, no unrolled
+// layers.
 //
 //   spec + file --build.c--> Graph --passes.c--> Graph (same nouns, nodes partitioned into kernels) --plan.c--> Plan
 //
@@ -40,10 +42,13 @@ static inline int64_t shape_size(Shape s) {
     for (int i = 0; i < s.n; i++) n *= s.d[i];
     return n;
 }
-static inline int64_t shape_last(Shape s) { return s.n ? s.d[s.n - 1] : 1; }
+static inline int64_t shape_last(Shape s) {
+    return s.n ? s.d[s.n - 1] : 1;
+}
 
 typedef enum { F32, I32, Q8, HANDLE } DType; // HANDLE: a state just written
-// CONST: the same for every row (weights, numbers). ROW: one for each row. OUT: one for each row whose logits are wanted.
+// CONST: the same for every row (weights, numbers). ROW: one for each row. OUT: one for each row whose logits are
+// wanted.
 typedef enum { RATE_CONST, RATE_ROW, RATE_OUT } Rate;
 
 typedef struct {
@@ -51,59 +56,67 @@ typedef struct {
     DType type;
     Rate rate;
     Shape shape;
-    int n_in, in[MAX_IN]; // nodes of the same stage, all before this one
+    int n_in, in[MAX_IN];  // nodes of the same stage, all before this one
     double real[MAX_ATTR]; // attributes, named in ops.def
     int64_t num[MAX_ATTR];
-    int weight;           // stage.weight, or -1
-    int state;            // stage.state, or -1
-    int kernel;           // the kernel it belongs to (stage.kernel), or -1: not yet, or needs none (views, sources)
-    Str name;             // what the description calls it; "" when it has no name there
-    Loc loc;              // where the description says it
+    int weight; // stage.weight, or -1
+    int state;  // stage.state, or -1
+    int kernel; // the kernel it belongs to (stage.kernel), or -1: not yet, or needs none (views, sources)
+    Str name;   // what the description calls it; "" when it has no name there
+    Loc loc;    // where the description says it
 } Node;
 
 // A weight of a stage. As a product it has `out` rows of `in` elements, as data out == product of the outer axes.
-// Parts are tensors of the file, stacked along the outputs, all of one type. A stack is n such products of one shape; a part
+// Parts are tensors of the file, stacked along the outputs, all of one type. A stack is n such products of one shape; a
+// part
 // then is one tensor that holds its outputs of all of them, one after the other, or, `apart`, one tensor for each.
 typedef struct {
-    Str name;             // "attn_q"; merged: "attn_q+attn_k+attn_v"
-    Shape shape;          // as data: axes outer to inner; as product: [out.., in] flat: {out, in}
-    int64_t in, out;      // of one product of the stack
-    int64_t stack;        // products; 0: not a stack
-    bool apart;           // the file has a tensor for each product of the stack
-    int type;             // row of types.def
-    bool product;         // used by matmul (may also be a table: tied)
-    bool exact;           // input never quantised
+    Str name;        // "attn_q"; merged: "attn_q+attn_k+attn_v"
+    Shape shape;     // as data: axes outer to inner; as product: [out.., in] flat: {out, in}
+    int64_t in, out; // of one product of the stack
+    int64_t stack;   // products; 0: not a stack
+    bool apart;      // the file has a tensor for each product of the stack
+    int type;        // row of types.def
+    bool product;    // used by matmul (may also be a table: tied)
+    bool exact;      // input never quantised
     int n_part;
-    int64_t *part_out;    // [n_part] outputs of each part
-    int *tensor;          // [layers][n_part][apart ? stack : 1] index into gguf.tensor; layers: graph.n_layer, or 1 outside layers
-    int interleave;       // 1, or: as many equal sections of the outputs alternate in panels of 16 when packed
+    int64_t *part_out; // [n_part] outputs of each part
+    int *
+        // [layers][n_part][apart ? stack : 1] index into gguf.tensor; layers: graph.n_layer, or 1 outside layers
+        tensor;
+    int interleave; // 1, or: as many equal sections of the outputs alternate in panels of 16 when packed
 } Weight;
 
 // How many products a weight has, and tensors for one layer.
-static inline int64_t weight_stack(const Weight *w) { return w->stack ? w->stack : 1; }
-static inline int64_t weight_tensors(const Weight *w) { return w->n_part * (w->apart ? weight_stack(w) : 1); }
+static inline int64_t weight_stack(const Weight *w) {
+    return w->stack ? w->stack : 1;
+}
+static inline int64_t weight_tensors(const Weight *w) {
+    return w->n_part * (w->apart ? weight_stack(w) : 1);
+}
 
 // What a layer remembers of a sequence. CACHE: a record for each position. TAIL: the last n values. CELL: matrices.
 typedef enum { STATE_CACHE, STATE_TAIL, STATE_CELL } StateKind;
 typedef enum { SEES_PAST, SEES_WINDOW, SEES_CHUNK, SEES_ALL, SEES_AROUND } Sees;
 typedef struct {
     Str name;
-    Shape k, v;           // cache: [kv heads, width], v.n == 0: no values of its own. tail: k of one value. cell: k = [heads, K, V]
+    Shape k,
+        v; // cache: [kv heads, width], v.n == 0: no values of its own. tail: k of one value. cell: k = [heads, K, V]
     Sees sees;
-    int64_t n;            // of the window, chunk or surroundings; values of a tail
+    int64_t n; // of the window, chunk or surroundings; values of a tail
     StateKind kind;
-    int *source;          // [n_layer] the layer whose state of this name it is, which is only read here; NULL: its own
+    int *source; // [n_layer] the layer whose state of this name it is, which is only read here; NULL: its own
 } State;
 
 // A set of nodes that becomes one kernel; made by fuse.
 typedef struct {
     Str name;
-    int heavy;            // its heavy node, or -1: a row kernel
+    int heavy; // its heavy node, or -1: a row kernel
 } KernelGroup;
 
 typedef struct {
-    Str name;             // "embed", "block", "block_2", "head"
-    bool layered;         // weights and states are per layer
+    Str name;     // "embed", "block", "block_2", "head"
+    bool layered; // weights and states are per layer
     Node *node;
     int n_node, cap_node;
     Weight *weight;
@@ -126,20 +139,20 @@ typedef struct {
 // theta_i = pos * base^(-2i/dims) / factor_i, then scaled; see angles_row() in angles.c.
 typedef struct {
     Str name;
-    bool halves;          // pairs (i, i + dims/2); else (2i, 2i + 1)
+    bool halves; // pairs (i, i + dims/2); else (2i, 2i + 1)
     int64_t dims;
     double base;
-    double scale;         // 1 / rope.scaling.factor for linear and yarn, else 1
+    double scale; // 1 / rope.scaling.factor for linear and yarn, else 1
     bool yarn;
     double ext, attn, beta_fast, beta_slow; // yarn: extrapolation, magnitude, corrections
-    int64_t orig;         // original context length
-    int64_t section[4];   // pairs of each stream of positions; all 0: one stream. In a row of text the fourth stream is 0
-    bool interleaved;     // the sections take turns; else they follow each other
+    int64_t orig;                           // original context length
+    int64_t section[4]; // pairs of each stream of positions; all 0: one stream. In a row of text the fourth stream is 0
+    bool interleaved;   // the sections take turns; else they follow each other
 } Rope;
 
 typedef struct {
     Str name;
-    double *value;        // [n_layer]
+    double *value; // [n_layer]
 } Param;
 
 typedef struct {
@@ -147,12 +160,12 @@ typedef struct {
 } Run;
 
 typedef struct {
-    Str name, note;       // a line for `info`: a size and what it came from, or a name ignored and why
+    Str name, note; // a line for `info`: a size and what it came from, or a name ignored and why
 } Fact;
 
 typedef struct {
     Arena *arena;
-    const Gguf *gguf;     // where weights lie; NULL for a graph read from text
+    const Gguf *gguf; // where weights lie; NULL for a graph read from text
     Str arch, name;
     int64_t n_layer, n_vocab, n_ctx, n_embd;
     Stage *stage;
@@ -161,8 +174,8 @@ typedef struct {
     int n_run, cap_run;
     Global *global;
     int n_global, cap_global;
-    int logits;           // the global that is the main result: logits, or what an encoder gives; its name says which
-    int *output;          // globals that are results besides, all in the scratch after a forward
+    int logits;  // the global that is the main result: logits, or what an encoder gives; its name says which
+    int *output; // globals that are results besides, all in the scratch after a forward
     int n_output, cap_output;
     Rope *rope;
     int n_rope, cap_rope;
@@ -176,8 +189,10 @@ Graph *graph_new(Arena *a);
 int graph_stage(Graph *g, Str name, bool layered);
 int graph_global(Graph *g, Str name, Shape shape, DType type, Rate rate);
 
-// Makes a node; shape, type and rate follow from the operator and its operands (shape.c). Where they do not fit it fails at
-// `loc` with both shapes. Attributes are set by the caller right after, except those that the shape depends on, which `like` gives
+// Makes a node; shape, type and rate follow from the operator and its operands (shape.c). Where they do not fit it
+// fails at
+// `loc` with both shapes. Attributes are set by the caller right after, except those that the shape depends on, which
+// `like` gives
 // (reshape, slice: the resulting shape; get: global; matmul, embed, weight: the weight; put, attention: the state).
 typedef struct {
     Op op;
@@ -185,18 +200,19 @@ typedef struct {
     double real[MAX_ATTR];
     int64_t num[MAX_ATTR];
     int weight, state;
-    Shape shape;          // reshape, slice; matmul: the layout of the result (its size must be the weight's `out`), n == 0: flat
+    Shape shape; // reshape, slice; matmul: the layout of the result (its size must be the weight's `out`), n == 0: flat
     Str name;
     Loc loc;
 } NodeSpec;
 int node_new(Graph *g, int stage, NodeSpec spec);
-bool op_has_weight(Op op);     // its node names a weight
-bool op_has_state(Op op);      // its node names a state
-bool op_keeps(Op op);          // changes a state: it is computed for every row, whether or not its value is used
+bool op_has_weight(Op op);        // its node names a weight
+bool op_has_state(Op op);         // its node names a state
+bool op_keeps(Op op);             // changes a state: it is computed for every row, whether or not its value is used
 bool graph_whole(const Graph *g); // rows see later ones: a sequence must be evaluated in one batch
 #define NODE(...) ((NodeSpec){.weight = -1, .state = -1, __VA_ARGS__})
 
-// Every law of the header above, for the whole graph; die with the node's name when one is broken. `fused`: kernels are assigned.
+// Every law of the header above, for the whole graph; die with the node's name when one is broken. `fused`: kernels are
+// assigned.
 void graph_check(const Graph *g, bool fused);
 
 void graph_print(const Graph *g, Out *o);
@@ -208,8 +224,8 @@ void angles_row(const Rope *r, const float *factors, int32_t pos, float *cos_sin
 
 // Its parts, for printers: angles are f32 and each pair's is the one before it times the step (angles.c says why).
 float angles_step(const Rope *r);
-double angles_size(const Rope *r);        // what cos and sin are multiplied by
-bool angles_mixed(const Rope *r);         // yarn: angle = scaled (1 - mix) + unscaled mix
+double angles_size(const Rope *r); // what cos and sin are multiplied by
+bool angles_mixed(const Rope *r);  // yarn: angle = scaled (1 - mix) + unscaled mix
 float angles_mix(const Rope *r, int64_t i);
 bool angles_rests(const Rope *r, int64_t i); // pair i belongs to the fourth stream, so text does not turn it
 

@@ -301,7 +301,8 @@ static void finish_weight(Reader *r, const Stage *s, Weight *w, int n_tensor, Lo
     if (w->stack && __builtin_mul_overflow(w->stack, w->out, &products)) fail_at(loc, "more than 2^53 outputs");
     if (w->apart && !w->stack) fail_at(loc, "only a stack has its products apart");
     if (w->tensor && (w->n_part == 0 || n_tensor / weight_tensors(w) != layers || n_tensor % weight_tensors(w)))
-        fail_at(loc, "%d tensors do not make %lld layers of %lld", n_tensor, (long long) layers, (long long) weight_tensors(w));
+        fail_at(loc, "%d tensors do not make %lld layers of %lld", n_tensor, (long long) layers,
+            (long long) weight_tensors(w));
     for (int i = 0; i < w->n_part && sum <= largest; i++) sum += w->part_out[i];
     if (sum != w->out)
         fail_at(loc, "the parts have %lld outputs together, the weight %lld", (long long) sum, (long long) w->out);
@@ -329,7 +330,9 @@ static void read_weight(Reader *r, Stage *s) {
             n_tensor = read_list(r, (int) weight_tensors(&w), INT32_MAX, &tensors);
             w.tensor = NEWN(r->arena, int, n_tensor);
             for (int i = 0; i < n_tensor; i++) w.tensor[i] = (int) tensors[i];
-        } else fail_at(at, "a weight has type, shape, out, in, stack, apart, product, exact, interleave, parts and tensors");
+        } else
+            fail_at(
+                at, "a weight has type, shape, out, in, stack, apart, product, exact, interleave, parts and tensors");
     }
     finish_weight(r, s, &w, n_tensor, loc);
     *PUSH(r->arena, s->weight, s->n_weight, s->cap_weight) = w;
@@ -338,7 +341,8 @@ static void read_weight(Reader *r, Stage *s) {
 static void check_state(const State *st, Loc loc) {
     if (st->kind == STATE_CACHE && (st->k.n != 2 || (st->v.n != 2 && st->v.n != 0)))
         fail_at(loc, "a cache needs k= and v=, each [heads, width], or k= alone");
-    if (st->kind == STATE_TAIL && (st->k.n < 1 || st->k.n == MAX_DIM || st->v.n || st->n < 1)) fail_at(loc, "a tail needs k= and n=");
+    if (st->kind == STATE_TAIL && (st->k.n < 1 || st->k.n == MAX_DIM || st->v.n || st->n < 1))
+        fail_at(loc, "a tail needs k= and n=");
     if (st->kind == STATE_CELL && (st->k.n != 3 || st->v.n)) fail_at(loc, "a cell needs k=[heads, keys, values]");
 }
 
@@ -388,7 +392,8 @@ static void check_spec(const Graph *g, const NodeSpec *spec, unsigned seen, bool
     for (AttrWalk w = attrs_of(spec->op); attr_next(&w);)
         if (w.num && attr_table(g, w.name, &t) && !(seen & 1u << w.index))
             fail_at(spec->loc, "%s needs %s=", name, t.what);
-    bool weight = op_has_weight(spec->op), own_state = op_has_state(spec->op) && spec->op != OP_attention && spec->op != OP_pick;
+    bool weight = op_has_weight(spec->op),
+         own_state = op_has_state(spec->op) && spec->op != OP_attention && spec->op != OP_pick;
     if (weight && spec->weight < 0) fail_at(spec->loc, "%s needs weight=", name);
     if (!weight && spec->weight >= 0 && spec->op != OP_angles) fail_at(spec->loc, "%s has no weight", name);
     if (own_state && spec->state < 0) fail_at(spec->loc, "%s needs state=", name);
@@ -438,8 +443,8 @@ static void check_made(Reader *r, const Node *n, bool has_value, DType type, Rat
     if (!fits) fail_at(n->loc, "%s has no values, or more than 2^53", op_info[n->op].name);
     if (has_value && !same)
         fail_at(n->loc, "the text says %s %s %s, but %s %s %s follows from the operands", type_word[type],
-                rate_word[rate], shape_show(r->arena, shape), type_word[n->type], rate_word[n->rate],
-                shape_show(r->arena, n->shape));
+            rate_word[rate], shape_show(r->arena, shape), type_word[n->type], rate_word[n->rate],
+            shape_show(r->arena, n->shape));
     if (state >= 0 && state != n->state) fail_at(n->loc, "the text names another state than the operands");
 }
 
@@ -467,7 +472,8 @@ static void read_node(Reader *r, int stage, Ref ref) {
     if (has_value) read_value(r, &type, &rate, &shape);
     int kernel = accept(r, '@') ? read_row(r, TABLE("kernel", s->kernel, s->n_kernel)) : -1;
     check_spec(r->g, &spec, seen, has_value);
-    if (spec.op == OP_reshape || spec.op == OP_slice || (op_has_weight(spec.op) && spec.op != OP_weight)) spec.shape = shape;
+    if (spec.op == OP_reshape || spec.op == OP_slice || (op_has_weight(spec.op) && spec.op != OP_weight))
+        spec.shape = shape;
     int made = node_new(r->g, stage, spec);
     Node *n = &s->node[made];
     n->kernel = kernel;

@@ -76,8 +76,11 @@ static void print_fields(Out *o, const Field *f, int n, const void *base) {
         const void *p = (const char *) base + f->at;
         const char *word = f->word;
         switch (f->kind) {
-        case FLAG: if (*(const bool *) p) out(o, " %s", word); break;
-        case INT: case SMALL: {
+        case FLAG:
+            if (*(const bool *) p) out(o, " %s", word);
+            break;
+        case INT:
+        case SMALL: {
             int64_t v = f->kind == INT ? *(const int64_t *) p : *(const int *) p;
             if (v != f->usual) out(o, " %s=%lld", word, (long long) v);
             break;
@@ -87,8 +90,12 @@ static void print_fields(Out *o, const Field *f, int n, const void *base) {
             out(o, " %s=", word);
             print_real(o, *(const double *) p);
             break;
-        case SHAPE: if (((const Shape *) p)->n) out(o, " %s=%s", word, shape_show(o->arena, *(const Shape *) p)); break;
-        case KIND: if (*(const StateKind *) p != STATE_CACHE) out(o, " %s=%s", word, kind_word[*(const StateKind *) p]); break;
+        case SHAPE:
+            if (((const Shape *) p)->n) out(o, " %s=%s", word, shape_show(o->arena, *(const Shape *) p));
+            break;
+        case KIND:
+            if (*(const StateKind *) p != STATE_CACHE) out(o, " %s=%s", word, kind_word[*(const StateKind *) p]);
+            break;
         case SEES: out(o, " %s=%s", word, sees_word[*(const Sees *) p]); break;
         case TENSOR_TYPE: {
             const TypeInfo *t = type_info(*(const int *) p);
@@ -128,7 +135,8 @@ static void print_weight(Out *o, const Graph *g, const Stage *s, const Weight *w
         out(o, " tensors=[");
         for (int64_t l = 0; l < layers; l++) {
             print_list_gap(o, l, layers);
-            for (int64_t i = 0; i < weight_tensors(w); i++) out(o, "%s%d", i ? " " : "", w->tensor[l * weight_tensors(w) + i]);
+            for (int64_t i = 0; i < weight_tensors(w); i++)
+                out(o, "%s%d", i ? " " : "", w->tensor[l * weight_tensors(w) + i]);
         }
         out(o, "]");
     }
@@ -163,7 +171,8 @@ static void print_node(Out *o, const Graph *g, const Stage *s, int i) {
         double real = w.num ? 0 : n->real[w.index];
         int64_t num = w.num ? n->num[w.index] : 0;
         Table t;
-        OpClass class = op_info[n->op].class; // most maps use neither p nor q, most heavy ones little of what they could
+        // most maps use neither p nor q, most heavy ones little of what they could
+        OpClass class = op_info[n->op].class;
         if ((class == CLASS_MAP || class == CLASS_HEAVY) && real == 0 && num == 0 && !signbit(real)) continue;
         out(o, " %.*s=", FMT(w.name));
         if (!w.num) print_real(o, real);

@@ -9,7 +9,11 @@
 
 static const char *const type_word[] = {[F32] = "f32", [I32] = "i32", [Q8] = "q8", [HANDLE] = "handle"};
 static const char *const rate_word[] = {[RATE_CONST] = "const", [RATE_ROW] = "row", [RATE_OUT] = "out"};
-static const char *const sees_word[] = {[SEES_PAST] = "past", [SEES_WINDOW] = "window", [SEES_CHUNK] = "chunk", [SEES_ALL] = "all", [SEES_AROUND] = "around"};
+static const char *const sees_word[] = {[SEES_PAST] = "past",
+    [SEES_WINDOW] = "window",
+    [SEES_CHUNK] = "chunk",
+    [SEES_ALL] = "all",
+    [SEES_AROUND] = "around"};
 static const char *const kind_word[] = {[STATE_CACHE] = "cache", [STATE_TAIL] = "tail", [STATE_CELL] = "cell"};
 
 typedef enum { FLAG, INT, SMALL, REAL, SHAPE, SEES, KIND, TENSOR_TYPE } FieldKind; // bool, int64_t, int, double, ...
@@ -21,24 +25,37 @@ typedef struct {
 } Field;
 
 static const Field graph_fields[] = {
-    {"layers", INT, offsetof(Graph, n_layer), 0}, {"vocab", INT, offsetof(Graph, n_vocab), 0},
-    {"ctx", INT, offsetof(Graph, n_ctx), 0},      {"embd", INT, offsetof(Graph, n_embd), 0},
+    {"layers", INT, offsetof(Graph, n_layer), 0},
+    {"vocab", INT, offsetof(Graph, n_vocab), 0},
+    {"ctx", INT, offsetof(Graph, n_ctx), 0},
+    {"embd", INT, offsetof(Graph, n_embd), 0},
 };
 static const Field rope_fields[] = {
-    {"halves", FLAG, offsetof(Rope, halves), 0},      {"dims", INT, offsetof(Rope, dims), 0},
-    {"base", REAL, offsetof(Rope, base), 0},          {"scale", REAL, offsetof(Rope, scale), 0},
-    {"yarn", FLAG, offsetof(Rope, yarn), 0},          {"ext", REAL, offsetof(Rope, ext), 0},
-    {"attn", REAL, offsetof(Rope, attn), 0},          {"beta_fast", REAL, offsetof(Rope, beta_fast), 0},
-    {"beta_slow", REAL, offsetof(Rope, beta_slow), 0}, {"orig", INT, offsetof(Rope, orig), 0},
-    {"s0", INT, offsetof(Rope, section), 0},          {"s1", INT, offsetof(Rope, section) + sizeof(int64_t), 0},
-    {"s2", INT, offsetof(Rope, section) + 2 * sizeof(int64_t), 0}, {"s3", INT, offsetof(Rope, section) + 3 * sizeof(int64_t), 0},
+    {"halves", FLAG, offsetof(Rope, halves), 0},
+    {"dims", INT, offsetof(Rope, dims), 0},
+    {"base", REAL, offsetof(Rope, base), 0},
+    {"scale", REAL, offsetof(Rope, scale), 0},
+    {"yarn", FLAG, offsetof(Rope, yarn), 0},
+    {"ext", REAL, offsetof(Rope, ext), 0},
+    {"attn", REAL, offsetof(Rope, attn), 0},
+    {"beta_fast", REAL, offsetof(Rope, beta_fast), 0},
+    {"beta_slow", REAL, offsetof(Rope, beta_slow), 0},
+    {"orig", INT, offsetof(Rope, orig), 0},
+    {"s0", INT, offsetof(Rope, section), 0},
+    {"s1", INT, offsetof(Rope, section) + sizeof(int64_t), 0},
+    {"s2", INT, offsetof(Rope, section) + 2 * sizeof(int64_t), 0},
+    {"s3", INT, offsetof(Rope, section) + 3 * sizeof(int64_t), 0},
     {"interleaved", FLAG, offsetof(Rope, interleaved), 0},
 };
 static const Field weight_fields[] = {
-    {"type", TENSOR_TYPE, offsetof(Weight, type), 0}, {"shape", SHAPE, offsetof(Weight, shape), 0},
-    {"out", INT, offsetof(Weight, out), 0},           {"in", INT, offsetof(Weight, in), 0},
-    {"stack", INT, offsetof(Weight, stack), 0},       {"apart", FLAG, offsetof(Weight, apart), 0},
-    {"product", FLAG, offsetof(Weight, product), 0},  {"exact", FLAG, offsetof(Weight, exact), 0},
+    {"type", TENSOR_TYPE, offsetof(Weight, type), 0},
+    {"shape", SHAPE, offsetof(Weight, shape), 0},
+    {"out", INT, offsetof(Weight, out), 0},
+    {"in", INT, offsetof(Weight, in), 0},
+    {"stack", INT, offsetof(Weight, stack), 0},
+    {"apart", FLAG, offsetof(Weight, apart), 0},
+    {"product", FLAG, offsetof(Weight, product), 0},
+    {"exact", FLAG, offsetof(Weight, exact), 0},
     {"interleave", SMALL, offsetof(Weight, interleave), 1},
 };
 static const Field state_fields[] = {
@@ -57,7 +74,7 @@ static const Field run_fields[] = {
 // Attributes of an operator, in order: for (AttrWalk w = attrs_of(op); attr_next(&w);) ...
 typedef struct {
     const char *p;
-    bool num;  // in node.num[], else in node.real[]
+    bool num; // in node.num[], else in node.real[]
     int index;
     Str name;
 } AttrWalk;

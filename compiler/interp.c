@@ -1,5 +1,7 @@
-// The interpreter. In: a Graph (as built, or lowered), its GGUF's weights, rows of one sequence. Out: all values of all nodes.
-// The one idea: values are f32, everything between two values is double. Rows go through a stage together, so that a row
+// The interpreter. In: a Graph (as built, or lowered), its GGUF's weights, rows of one sequence. Out: all values of all
+// nodes.
+// The one idea: values are f32, everything between two values is double. Rows go through a stage together, so that a
+// row
 // of weights is unpacked once for all of them; each row's values are those it would have alone.
 #define _GNU_SOURCE
 #include "interp_in.h"
@@ -13,7 +15,8 @@
 #include <unistd.h>
 
 void *interp_grow(void *p, size_t n, size_t size) {
-    if (n && size > SIZE_MAX / n) fail("the interpreter needs more memory than there can be: %zu times %zu bytes", n, size);
+    if (n && size > SIZE_MAX / n)
+        fail("the interpreter needs more memory than there can be: %zu times %zu bytes", n, size);
     p = realloc(p, n * size + 1);
     if (!p) fail("out of memory: the interpreter needed %zu bytes; give it fewer tokens at once", n * size);
     return p;
@@ -48,7 +51,9 @@ void interp_parallel(int threads, int64_t n, void (*work)(void *, int64_t), void
     Job j = {.work = work, .arg = arg, .n = n};
     pthread_t id[64];
     int started = 0;
-    while (started < threads - 1 && started < COUNT(id) && started < n - 1 && !pthread_create(&id[started], NULL, job_run, &j)) started++;
+    while (started < threads - 1 && started < COUNT(id) && started < n - 1 &&
+        !pthread_create(&id[started], NULL, job_run, &j))
+        started++;
     job_run(&j);
     for (int i = 0; i < started; i++) pthread_join(id[i], NULL);
 }
@@ -60,7 +65,8 @@ static const uint8_t *weight_bytes(const Graph *g, const Weight *w, int layer, i
     int part = 0;
     int64_t product = row / w->out, each = w->apart ? weight_stack(w) : 1;
     for (row %= w->out; row >= w->part_out[part];) row -= w->part_out[part++];
-    const GgufTensor *t = &g->gguf->tensor[w->tensor[layer * weight_tensors(w) + part * each + (w->apart ? product : 0)]];
+    const GgufTensor *t =
+        &g->gguf->tensor[w->tensor[layer * weight_tensors(w) + part * each + (w->apart ? product : 0)]];
     if (!w->apart) row += product * w->part_out[part];
     const TypeInfo *ti = type_info(w->type);
     return t->data + (size_t) row * (size_t) (w->in / ti->block) * (size_t) ti->bytes;
@@ -77,10 +83,10 @@ void weight_row(const Graph *g, const Weight *w, int layer, int64_t row, float *
 
 // ---- elementwise ----
 
-#define MAP(name, n_in, expr, doc)                                                                                       \
-    static double map_##name(double a, double b, double c, double p, double q) {                                         \
-        (void) a, (void) b, (void) c, (void) p, (void) q;                                                                \
-        return expr;                                                                                                     \
+#define MAP(name, n_in, expr, doc)                                                                                     \
+    static double map_##name(double a, double b, double c, double p, double q) {                                       \
+        (void) a, (void) b, (void) c, (void) p, (void) q;                                                              \
+        return expr;                                                                                                   \
     }
 #include "ops.def"
 
@@ -125,8 +131,10 @@ static void do_map(const Interp *in, const Node *n, const Value *x, float *y, in
 // ---- along the last axis ----
 
 static void do_norm(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    int64_t size = shape_size(n->shape), len = shape_last(n->shape), *index = interp_grow(NULL, (size_t) size * 2, sizeof *index);
-    for (int j = 1; j < n->n_in; j++) interp_broadcast(n->shape, in->stage->node[n->in[j]].shape, index + (j - 1) * size);
+    int64_t size = shape_size(n->shape), len = shape_last(n->shape),
+            *index = interp_grow(NULL, (size_t) size * 2, sizeof *index);
+    for (int j = 1; j < n->n_in; j++)
+        interp_broadcast(n->shape, in->stage->node[n->in[j]].shape, index + (j - 1) * size);
     double eps = n->real[0];
     for (int r = 0; r < rows; r++)
         for (int64_t at = 0; at < size; at += len) {
@@ -170,7 +178,8 @@ static void do_reduce(const Interp *in, const Node *n, const Value *x, float *y,
     }
 }
 
-// As activations are rounded for products of packed weights (templates/README.md): blocks of 32, d = max|x| / 127 in f32.
+// As activations are rounded for products of packed weights (templates/README.md): blocks of 32, d = max|x| / 127 in
+// f32.
 static void do_q8(const Node *n, const Value *x, float *y, int rows) {
     int64_t all = rows * shape_size(n->shape);
     for (int64_t at = 0; at < all; at += 32) {
@@ -201,7 +210,8 @@ static void do_concat(const Interp *in, const Node *n, const Value *x, float *y,
         int64_t len = shape_last(in->stage->node[n->in[j]].shape);
         for (int r = 0; r < rows; r++)
             for (int64_t o = 0; o < size / width; o++)
-                memcpy(y + r * size + o * width + from, (const float *) interp_cells(&x[j], r) + o * len, (size_t) len * sizeof *y);
+                memcpy(y + r * size + o * width + from, (const float *) interp_cells(&x[j], r) + o * len,
+                    (size_t) len * sizeof *y);
         from += len;
     }
 }
@@ -248,12 +258,14 @@ static void do_embed(const Interp *in, const Node *n, const Value *x, float *y, 
     for (int r = 0; r < rows; r++)
         for (int64_t i = 0; i < x->size; i++, y += w->in) {
             int32_t id = value_ids(x, r)[i];
-            if (id < 0 || id >= w->out) fail("token id %d is out of range: %.*s has %lld rows", id, FMT(w->name), (long long) w->out);
+            if (id < 0 || id >= w->out)
+                fail("token id %d is out of range: %.*s has %lld rows", id, FMT(w->name), (long long) w->out);
             weight_row(in->g, w, in->layer, id, y);
         }
 }
 
-// Products of f32 are exact in double, so only the sums round, and these are the same on every machine: four partial sums
+// Products of f32 are exact in double, so only the sums round, and these are the same on every machine: four partial
+// sums
 // for elements 0, 4, ..; 1, 5, ..; and so on. Four rows of weights at once reuse x.
 typedef double Pair __attribute__((vector_size(16), aligned(8)));
 static void dot4(const double *w, int64_t stride, const double *x, int64_t n, double *out) {
@@ -275,9 +287,9 @@ enum { OUTPUTS = 16 }; // of a piece of work
 typedef struct {
     const Interp *in;
     const Weight *w;
-    const double *x; // [vectors][padded]
+    const double *x;                // [vectors][padded]
     int64_t vectors, padded, first; // first: the output of the stack's product at hand
-    float **y;       // where each vector's product goes
+    float **y;                      // where each vector's product goes
 } Product;
 
 static void product_piece(void *arg, int64_t piece) {
@@ -292,7 +304,8 @@ static void product_piece(void *arg, int64_t piece) {
         for (int64_t k = 0; k < w->in; k++) wide[i * p->padded + k] = row[k];
     }
     for (int64_t v = 0; v < p->vectors; v++) {
-        for (int64_t i = 0; i < count; i += 4) dot4(wide + i * p->padded, p->padded, p->x + v * p->padded, p->padded, sum + i);
+        for (int64_t i = 0; i < count; i += 4)
+            dot4(wide + i * p->padded, p->padded, p->x + v * p->padded, p->padded, sum + i);
         for (int64_t i = 0; i < count; i++) p->y[v][from + i] = (float) sum[i];
     }
     free(row);
@@ -312,7 +325,8 @@ static void multiply(Interp *in, const Weight *w, int64_t which, const float **x
     interp_parallel(small ? 1 : in->threads, (w->out + OUTPUTS - 1) / OUTPUTS, product_piece, &p);
 }
 
-// matmul: one product. each: product i of the stack gives part i of the result. experts: ids say which gives part i. Vectors that
+// matmul: one product. each: product i of the stack gives part i of the result. experts: ids say which gives part i.
+// Vectors that
 // meet the same product go together.
 static void do_product(Interp *in, const Node *n, const Value *x, float *y, int rows) {
     const Weight *w = &in->stage->weight[n->weight];
@@ -372,9 +386,13 @@ static void do_node(Interp *in, int i) {
     case OP_reshape: *v = x[0]; break; // the same memory
     case OP_slice: do_slice(in, n, x, y, rows); break;
     case OP_concat: do_concat(in, n, x, y, rows); break;
-    case OP_rms_norm: case OP_layer_norm: case OP_l2_norm: do_norm(in, n, x, y, rows); break;
+    case OP_rms_norm:
+    case OP_layer_norm:
+    case OP_l2_norm: do_norm(in, n, x, y, rows); break;
     case OP_softmax: do_softmax(n, x, y, rows); break;
-    case OP_sum: case OP_mean: case OP_rmax: do_reduce(in, n, x, y, rows); break;
+    case OP_sum:
+    case OP_mean:
+    case OP_rmax: do_reduce(in, n, x, y, rows); break;
     case OP_angles: do_angles(in, n, x, y, rows); break;
     case OP_rope: do_rope(n, x, y, rows); break;
     case OP_embed: do_embed(in, n, x, y, rows); break;
@@ -383,7 +401,9 @@ static void do_node(Interp *in, int i) {
         if (in->skip_q8) *v = x[0];
         else do_q8(n, x, y, rows);
         break;
-    case OP_matmul: case OP_experts: case OP_each: do_product(in, n, x, y, rows); break;
+    case OP_matmul:
+    case OP_experts:
+    case OP_each: do_product(in, n, x, y, rows); break;
     case OP_set:
         y = cells(&in->global[n->num[0]], (size_t) (rows * size));
         for (int r = 0; r < rows; r++) memcpy(y + r * size, interp_cells(&x[0], r), (size_t) size * sizeof(float));
@@ -393,7 +413,8 @@ static void do_node(Interp *in, int i) {
     }
 }
 
-// From the run after the last that stores state on, rows that nobody wants are of no use to anybody: a graph as built says
+// From the run after the last that stores state on, rows that nobody wants are of no use to anybody: a graph as built
+// says
 // nothing of it (lowered ones have `take`), so they are dropped here, or a large vocabulary would take all the time.
 static void drop_rows(Interp *in) {
     const Graph *g = in->g;
@@ -401,7 +422,9 @@ static void drop_rows(Interp *in) {
         const Global *gl = &g->global[i];
         size_t size = (size_t) shape_size(gl->shape);
         if (gl->rate != RATE_ROW || in->global[i].cap < (size_t) in->n * size) continue;
-        for (int r = 0; r < in->n_want; r++) memmove(in->global[i].p + (size_t) r * size, in->global[i].p + (size_t) in->want[r] * size, size * sizeof(float));
+        for (int r = 0; r < in->n_want; r++)
+            memmove(in->global[i].p + (size_t) r * size, in->global[i].p + (size_t) in->want[r] * size,
+                size * sizeof(float));
     }
     for (int r = 0; r < in->n_want; r++) in->id[r] = in->id[in->want[r]], in->pos[r] = in->pos[in->want[r]];
     in->dropped = true;
@@ -511,13 +534,15 @@ Value interp_global(const Interp *in, int global) {
 
 // ---- ggcc logits ----
 
-void interp_logits(Arena *a, const Graph *g, const int32_t *ids, int n, const int *at, int n_at, const char *path, int threads) {
+void interp_logits(
+    Arena *a, const Graph *g, const int32_t *ids, int n, const int *at, int n_at, const char *path, int threads) {
     enum { CHUNK = 128 };
     if (n < 1) fail("no tokens: at least one is needed");
     if (n > g->n_ctx) fail("%d tokens are more than the context of %lld", n, (long long) g->n_ctx);
     int *slot = NEWN(a, int, n), rows = 0; // which of the kept rows a position's logits are, from 1; 0: not wanted
     for (int i = 0; i < n; i++)
-        if (ids[i] < 0 || ids[i] >= g->n_vocab) fail("token id %d at position %d is out of range: the model has %lld", ids[i], i, (long long) g->n_vocab);
+        if (ids[i] < 0 || ids[i] >= g->n_vocab)
+            fail("token id %d at position %d is out of range: the model has %lld", ids[i], i, (long long) g->n_vocab);
     for (int i = 0; i < n_at; i++)
         if (at[i] < 0 || at[i] >= n) fail("position %d is out of range: there are %d tokens, counted from 0", at[i], n);
     for (int i = 0; i < (n_at < 0 ? n : n_at); i++) slot[n_at < 0 ? i : at[i]] = 1;

@@ -1,8 +1,10 @@
 // The interpreter: what a graph means. In: a graph and the weights of its file as they stand. Out: every value of every
-// node, as f32, each computed in double and rounded once. It is slow and obvious on purpose: whatever else is made from a
+// node, as f32, each computed in double and rounded once. It is slow and obvious on purpose: whatever else is made from
+// a
 // graph is held against it.
 //
-// One sequence, some rows at a time; states (keys and values) stay between calls. A row's values depend on neither the cut
+// One sequence, some rows at a time; states (keys and values) stay between calls. A row's values depend on neither the
+// cut
 // of the sequence into calls nor the number of threads.
 #ifndef INTERP_H
 #define INTERP_H
@@ -12,14 +14,15 @@
 typedef struct Interp Interp;
 Interp *interp_new(const Graph *g, int threads); // threads < 1: as many as there are cores
 void interp_free(Interp *in);
-void interp_forget(Interp *in);   // back to an empty sequence
+void interp_forget(Interp *in);    // back to an empty sequence
 int interp_past(const Interp *in); // rows evaluated so far
 // Keys and values are rounded to f16 as they are stored, as in programs with a cache of f16.
 void interp_kv_f16(Interp *in, bool on);
 // q8 changes nothing: a lowered graph then means the same, to the bit, as the graph it was made from.
 void interp_skip_q8(Interp *in, bool on);
 
-// The next n rows. want[r]: logits of row r are wanted (NULL: of none). Gives their logits, [wanted][n_vocab], until the next call.
+// The next n rows. want[r]: logits of row r are wanted (NULL: of none). Gives their logits, [wanted][n_vocab], until
+// the next call.
 const float *interp_eval(Interp *in, const int32_t *ids, int n, const bool *want);
 
 // The same in single steps, to look at the values between them: begin, then for every run in order, for every layer
@@ -40,13 +43,15 @@ Value interp_global(const Interp *in, int global);
 
 // Keys or values that a state of a layer holds, [position][kv heads x width].
 const float *interp_cache(const Interp *in, int stage, int state, int layer, bool values);
-// Makes believe that the sequence is `n` rows long by repeating the keys and values that are there: for tests of long contexts.
+// Makes believe that the sequence is `n` rows long by repeating the keys and values that are there: for tests of long
+// contexts.
 void interp_stretch(Interp *in, int n);
 
 // One row of a weight (product: the weights of one output; table: one entry), as the file's format defines it.
 void weight_row(const Graph *g, const Weight *w, int layer, int64_t row, float *out);
 
 // `ggcc logits`: the rows at positions at[0 .. n_at-1] in that order, repeats too (all when n_at < 0), raw float32.
-void interp_logits(Arena *a, const Graph *g, const int32_t *ids, int n, const int *at, int n_at, const char *path, int threads);
+void interp_logits(
+    Arena *a, const Graph *g, const int32_t *ids, int n, const int *at, int n_at, const char *path, int threads);
 
 #endif

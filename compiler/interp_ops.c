@@ -1,4 +1,5 @@
-// The interpreter's row operators that move, choose and sum. In: values of some rows. Out: [rows][size]. One plain function each, sums
+// The interpreter's row operators that move, choose and sum. In: values of some rows. Out: [rows][size]. One plain
+// function each, sums
 // in double and in index order.
 #include "interp_in.h"
 
@@ -6,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static Shape shape_in(const Interp *in, const Node *n, int k) { return in->stage->node[n->in[k]].shape; }
+static Shape shape_in(const Interp *in, const Node *n, int k) {
+    return in->stage->node[n->in[k]].shape;
+}
 
 // ---- moving ----
 
@@ -14,7 +17,8 @@ static void do_spread(const Interp *in, const Node *n, const Value *x, char *y, 
     int64_t m = shape_in(in, n, 0).d[0], to = n->num[0], bytes = shape_size(n->shape) / to * 4;
     for (int r = 0; r < rows; r++)
         for (int64_t h = 0; h < to; h++, y += bytes)
-            memcpy(y, (const char *) interp_cells(&x[0], r) + (n->num[1] ? h % m : h / (to / m)) * bytes, (size_t) bytes);
+            memcpy(
+                y, (const char *) interp_cells(&x[0], r) + (n->num[1] ? h % m : h / (to / m)) * bytes, (size_t) bytes);
 }
 
 static void do_copy(const Node *n, const Value *x, char *y, int rows) {
@@ -24,8 +28,10 @@ static void do_copy(const Node *n, const Value *x, char *y, int rows) {
 
 static void do_at(const Interp *in, const Node *n, const Value *x, char *y, int rows) {
     size_t bytes = (size_t) shape_size(n->shape) * 4, at = (size_t) in->g->param[n->num[0]].value[in->layer];
-    if ((int64_t) at >= shape_in(in, n, 0).d[0]) fail("layer %d asks for part %zu of %s", in->layer, at, shape_show(in->g->arena, shape_in(in, n, 0)));
-    for (int r = 0; r < rows; r++) memcpy(y + (size_t) r * bytes, (const char *) interp_cells(&x[0], r) + at * bytes, bytes);
+    if ((int64_t) at >= shape_in(in, n, 0).d[0])
+        fail("layer %d asks for part %zu of %s", in->layer, at, shape_show(in->g->arena, shape_in(in, n, 0)));
+    for (int r = 0; r < rows; r++)
+        memcpy(y + (size_t) r * bytes, (const char *) interp_cells(&x[0], r) + at * bytes, bytes);
 }
 
 // ---- ids ----
@@ -65,7 +71,8 @@ static void do_only(const Node *n, const Value *x, float *y, int rows) {
         for (int64_t i = 0; i < size; i++) y[i] = -INFINITY;
         for (int64_t j = 0; j < x[1].size; j++) {
             int64_t id = value_ids(&x[1], r)[j];
-            if (id >= 0 && id < n->shape.d[0]) memcpy(y + id * part, value_row(&x[0], r) + id * part, (size_t) part * sizeof *y);
+            if (id >= 0 && id < n->shape.d[0])
+                memcpy(y + id * part, value_row(&x[0], r) + id * part, (size_t) part * sizeof *y);
         }
     }
 }
@@ -88,7 +95,8 @@ static void do_mix(const Interp *in, const Node *n, const Value *x, float *y, in
         for (int64_t o = 0; o < outer; o++)
             for (int64_t i = 0; i < inner; i++) {
                 double sum = 0;
-                for (int64_t j = 0; j < count; j++) sum += value_at(&x[0], r, o * count + j) * value_at(&x[1], r, j * inner + i);
+                for (int64_t j = 0; j < count; j++)
+                    sum += value_at(&x[0], r, o * count + j) * value_at(&x[1], r, j * inner + i);
                 *y++ = (float) sum;
             }
 }
@@ -98,7 +106,8 @@ static void do_conv(const Interp *in, const Node *n, const Value *x, float *y, i
     for (int r = 0; r < rows; r++)
         for (int64_t c = 0; c < size; c++) {
             double sum = 0;
-            for (int64_t t = 0; t < taps; t++) sum += value_at(&x[0], r, t * size + c) * value_at(&x[1], r, c * taps + t);
+            for (int64_t t = 0; t < taps; t++)
+                sum += value_at(&x[0], r, t * size + c) * value_at(&x[1], r, c * taps + t);
             *y++ = (float) sum;
         }
 }
@@ -113,7 +122,8 @@ bool interp_row_op(const Interp *in, const Node *n, const Value *x, void *y, int
     case OP_only: do_only(n, x, y, rows); return true;
     case OP_id:
         for (int r = 0; r < rows; r++)
-            for (int64_t i = 0; i < x->size; i++) ((int32_t *) y)[r * x->size + i] = (int32_t) floor(value_at(&x[0], r, i));
+            for (int64_t i = 0; i < x->size; i++)
+                ((int32_t *) y)[r * x->size + i] = (int32_t) floor(value_at(&x[0], r, i));
         return true;
     case OP_sum_first: do_sum_first(in, n, x, y, rows); return true;
     case OP_mix: do_mix(in, n, x, y, rows); return true;

@@ -1,4 +1,5 @@
-// The interpreter's states: caches and attention, tails, cells, picks. In: values of the rows of one sequence, in order of position.
+// The interpreter's states: caches and attention, tails, cells, picks. In: values of the rows of one sequence, in order
+// of position.
 // Out: values, and states that go on with the sequence. Sums are double.
 #include "interp_in.h"
 
@@ -15,12 +16,15 @@ static Cache *state_of(const Interp *in, int stage, int state, int at) {
         const Stage *s = &g->stage[g->run[i].stage];
         if (!s->layered || layer < g->run[i].first || layer >= g->run[i].first + g->run[i].count) continue;
         for (int j = 0; j < s->n_state; j++)
-            if (str_eq(s->state[j].name, st->name) && !s->state[j].source) return &in->cache[g->run[i].stage][layer * s->n_state + j];
+            if (str_eq(s->state[j].name, st->name) && !s->state[j].source)
+                return &in->cache[g->run[i].stage][layer * s->n_state + j];
     }
     fail("internal: layer %d has no state %.*s to share", layer, FMT(st->name));
 }
 
-Cache *interp_state_at(const Interp *in, int state) { return state_of(in, (int) (in->stage - in->g->stage), state, in->layer); }
+Cache *interp_state_at(const Interp *in, int state) {
+    return state_of(in, (int) (in->stage - in->g->stage), state, in->layer);
+}
 
 // x rounded to the nearest f16, ties to even.
 static float round_f16(float x) {
@@ -86,7 +90,8 @@ static double alibi_slope(double max, int64_t heads, int64_t h) {
     if (max == 0) return 0;
     int64_t n = 1;
     while (n * 2 <= heads) n *= 2;
-    return h < n ? pow(2, -max * (double) (h + 1) / (double) n) : pow(2, -max / 2 * (double) (2 * (h - n) + 1) / (double) n);
+    return h < n ? pow(2, -max * (double) (h + 1) / (double) n)
+                 : pow(2, -max / 2 * (double) (2 * (h - n) + 1) / (double) n);
 }
 
 static bool picked(const Attention *a, int64_t r, int64_t group, int64_t position) {
@@ -99,10 +104,12 @@ static bool picked(const Attention *a, int64_t r, int64_t group, int64_t positio
     return false;
 }
 
-static void attention_head(const Attention *a, int64_t r, int64_t h, int64_t from, int64_t to, double *score, double *o) {
+static void attention_head(
+    const Attention *a, int64_t r, int64_t h, int64_t from, int64_t to, double *score, double *o) {
     const Node *n = a->n;
     const State *s = a->state;
-    int64_t pos = row_position(a->in, n, r), heads = n->shape.d[0], dk = s->k.d[1], dv = n->shape.d[1], g = h / (heads / s->k.d[0]);
+    int64_t pos = row_position(a->in, n, r), heads = n->shape.d[0], dk = s->k.d[1], dv = n->shape.d[1],
+            g = h / (heads / s->k.d[0]);
     int64_t k_size = shape_size(s->k), v_size = s->v.n ? shape_size(s->v) : k_size;
     const float *q = value_row(&a->x[0], (int) r) + h * dk, *values = s->v.n ? a->cache->v : a->cache->k + n->num[0];
     double top = -INFINITY, sum = 0, slope = alibi_slope(n->real[2], heads, h);
@@ -148,8 +155,10 @@ static void do_attention(Interp *in, const Node *n, const Value *x, float *y, in
 
 // ---- picks ----
 
-// The score of every candidate: a position, weighed over all heads, or a block of positions, its best over the group's heads.
-static int64_t pick_scores(const Interp *in, const Node *n, const Value *x, int r, int64_t set, int64_t from, int64_t to, double *score) {
+// The score of every candidate: a position, weighed over all heads, or a block of positions, its best over the group's
+// heads.
+static int64_t pick_scores(
+    const Interp *in, const Node *n, const Value *x, int r, int64_t set, int64_t from, int64_t to, double *score) {
     const State *s = &in->stage->state[n->state];
     const Cache *c = interp_state_at(in, n->state);
     const Node *q = &in->stage->node[n->in[0]];
@@ -162,7 +171,8 @@ static int64_t pick_scores(const Interp *in, const Node *n, const Value *x, int 
             int64_t g = h / (heads / groups);
             if (!weighted && g != set) continue;
             double dot = 0;
-            for (int64_t i = 0; i < d; i++) dot += (double) value_row(&x[0], r)[h * d + i] * c->k[p * groups * d + g * d + i];
+            for (int64_t i = 0; i < d; i++)
+                dot += (double) value_row(&x[0], r)[h * d + i] * c->k[p * groups * d + g * d + i];
             total += weighted ? value_at(&x[2], r, h) * fmax(dot, 0) : 0;
             best = fmax(best, dot);
         }
@@ -214,8 +224,8 @@ static void do_shift(Interp *in, const Node *n, const Value *x, float *y) {
 }
 
 // One head of one row: M' = diag(decay) M + write (erase^T M) + key value^T, and what is read of M' or M.
-static void recur_head(const Node *n, const double *w, const double *k, const double *v, const double *q, const double *a, const double *b,
-                       int64_t keys, int64_t values, float *m, float *y) {
+static void recur_head(const Node *n, const double *w, const double *k, const double *v, const double *q,
+    const double *a, const double *b, int64_t keys, int64_t values, float *m, float *y) {
     for (int64_t j = 0; j < values; j++) {
         double erased = 0, before = 0, after = 0;
         for (int64_t i = 0; a && i < keys; i++) erased += a[i] * m[i * values + j];
@@ -241,7 +251,8 @@ static void do_recur(Interp *in, const Node *n, const Value *x, float *y) {
     for (int r = 0; r < in->n; r++)
         for (int64_t head = 0; head < h; head++, y += v) {
             for (int i = 0; i < n->n_in; i++)
-                for (int64_t j = 0; j < (i == 2 ? v : k); j++) part[i][j] = value_at(&x[i], r, i == 2 ? head * v + j : index[i * h * k + head * k + j]);
+                for (int64_t j = 0; j < (i == 2 ? v : k); j++)
+                    part[i][j] = value_at(&x[i], r, i == 2 ? head * v + j : index[i * h * k + head * k + j]);
             recur_head(n, part[0], part[1], part[2], part[3], part[4], part[5], k, v, m + head * k * v, y);
         }
     free(index);
@@ -277,7 +288,8 @@ static void each_state(const Interp *in, void (*f)(Cache *c, const State *st)) {
     const Graph *g = in->g;
     for (int i = 0; i < g->n_stage; i++) {
         const Stage *s = &g->stage[i];
-        for (int64_t j = 0; j < (s->layered ? g->n_layer : 1) * s->n_state; j++) f(&in->cache[i][j], &s->state[j % s->n_state]);
+        for (int64_t j = 0; j < (s->layered ? g->n_layer : 1) * s->n_state; j++)
+            f(&in->cache[i][j], &s->state[j % s->n_state]);
     }
 }
 
@@ -292,8 +304,12 @@ static void forget_state(Cache *c, const State *st) {
     if (st->kind != STATE_CACHE) free_state(c, st);
 }
 
-void interp_state_free(const Interp *in) { each_state(in, free_state); }
-void interp_state_forget(const Interp *in) { each_state(in, forget_state); }
+void interp_state_free(const Interp *in) {
+    each_state(in, free_state);
+}
+void interp_state_forget(const Interp *in) {
+    each_state(in, forget_state);
+}
 
 const float *interp_cache(const Interp *in, int stage, int state, int layer, bool values) {
     const Cache *c = state_of(in, stage, state, layer);

@@ -1,7 +1,10 @@
 // A model's chat template, compiled: Jinja2 as Transformers sets it up (trim_blocks, lstrip_blocks, loop controls,
-// `generation`, the immutable sandbox). In: the template's text. Out: a tree with every variable resolved to a slot, by the
-// rules of Jinja2's own compiler; from it either C for the program (jinja_emit) or a rendering here and now (jinja_render).
-// Both call the same value runtime (runtime/value.h), so only control flow exists twice. What Jinja2 would refuse, and what
+// `generation`, the immutable sandbox). In: the template's text. Out: a tree with every variable resolved to a slot, by
+// the
+// rules of Jinja2's own compiler; from it either C for the program (jinja_emit) or a rendering here and now
+// (jinja_render).
+// Both call the same value runtime (runtime/value.h), so only control flow exists twice. What Jinja2 would refuse, and
+// what
 // is outside the implemented set, stops at its line.
 #ifndef JINJA_H
 #define JINJA_H
@@ -72,7 +75,8 @@ typedef struct {
     int n_load;
 } Scope;
 
-// One function of the compiled template: the template itself, each macro, call block, recursive loop and loop condition.
+// One function of the compiled template: the template itself, each macro, call block, recursive loop and loop
+// condition.
 struct Function {
     Function *parent;
     int id;
@@ -131,7 +135,8 @@ typedef struct {
 Jinja *jinja_compile(Arena *a, const char *file, Str source); // or fails at the place
 int jinja_render(const Jinja *t, Render *r);                  // 0, or -1: r->error
 void jinja_emit(Out *o, const Jinja *t, const char *name); // C: `int template_NAME(Render *r)`; needs chat_template.h
-// What the template writes after an assistant's turn, found by rendering conversations: the text that ends a turn, without
+// What the template writes after an assistant's turn, found by rendering conversations: the text that ends a turn,
+// without
 // white space at its ends. Several when they differ; none when no conversation renders.
 int jinja_turn_ends(Arena *a, const Jinja *t, const char *bos, const char *eos, Str ends[4]);
 

@@ -1,6 +1,9 @@
-// A template printed as C: one function for the template, one for each macro, call block, recursive loop and loop condition;
-// a struct of variables for each; every construct the same call into the value runtime that jinja_eval.c makes. Python's
-// order of evaluation is kept: where C leaves it open, all operands but one are put into temporaries first. In: the tree.
+// A template printed as C: one function for the template, one for each macro, call block, recursive loop and loop
+// condition;
+// a struct of variables for each; every construct the same call into the value runtime that jinja_eval.c makes.
+// Python's
+// order of evaluation is kept: where C leaves it open, all operands but one are put into temporaries first. In: the
+// tree.
 // Out: a translation unit that includes chat_template.h alone and defines `int template_NAME(Render *r)`. See jinja.h.
 #include "jinja.h"
 

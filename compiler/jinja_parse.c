@@ -1,5 +1,7 @@
-// Tokens to a tree: Jinja2's grammar, its precedences and its odd corners (a test's argument without brackets, filters that
-// bind tighter than a minus). In: tokens. Out: nodes. Each parse_ function says which fields of Node it fills. See jinja.h.
+// Tokens to a tree: Jinja2's grammar, its precedences and its odd corners (a test's argument without brackets, filters
+// that
+// bind tighter than a minus). In: tokens. Out: nodes. Each parse_ function says which fields of Node it fills. See
+// jinja.h.
 #include "jinja.h"
 
 #include <string.h>

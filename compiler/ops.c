@@ -17,8 +17,8 @@ Value make(Build *b, NodeSpec spec) {
     if (class == CLASS_SOURCE) // the same source twice is one node
         for (int i = 0; i < st->n_node; i++) {
             const Node *n = &st->node[i];
-            bool same =
-                n->op == spec.op && n->weight == spec.weight && n->state == spec.state && n->real[0] == spec.real[0] && n->num[0] == spec.num[0];
+            bool same = n->op == spec.op && n->weight == spec.weight && n->state == spec.state &&
+                n->real[0] == spec.real[0] && n->num[0] == spec.num[0];
             if (same) return (Value){.kind = V_NODE, .at = {.node = i, .stage = b->stage}};
         }
     if (st->n_node >= MAX_NODES) fail_at(spec.loc, "one layer has more than %d operations", MAX_NODES);
@@ -43,7 +43,8 @@ const Axis *last_record(Layout l) {
 }
 
 Value weight_data(Build *b, int weight, Loc loc) {
-    return make(b, NODE(.op = OP_weight, .weight = weight, .name = b->g->stage[b->stage].weight[weight].name, .loc = loc));
+    return make(
+        b, NODE(.op = OP_weight, .weight = weight, .name = b->g->stage[b->stage].weight[weight].name, .loc = loc));
 }
 
 static Value tensor_data(Build *b, Tensor *t, Loc loc) {
@@ -98,8 +99,9 @@ Value to_node(Build *b, Value v, Loc loc) {
     case V_TENSOR: return tensor_data(b, v.tensor, loc);
     case V_RECORD: return join_record(b, v, loc);
     case V_NUM:
-        return v.varies && b->stage >= 0 && b->g->stage[b->stage].layered ? make_param(b, v.num, loc)
-                                        : make(b, NODE(.op = OP_const, .real = {v.num}, .loc = loc));
+        return v.varies && b->stage >= 0 && b->g->stage[b->stage].layered
+            ? make_param(b, v.num, loc)
+            : make(b, NODE(.op = OP_const, .real = {v.num}, .loc = loc));
     case V_NONE: fail_at(loc, "this is 'none' here: nothing gave it a value yet");
     case V_INPUT: fail_at(loc, "this program has no input '%.*s', and no 'or' says what to take instead", FMT(v.text));
     case V_STATE: return state_handle(b, v.state, loc);
@@ -261,8 +263,7 @@ static Value table_row(Build *b, Tensor *t, Value id, Loc loc) {
     Shape shape = node_at(b, id)->shape, one = layout_shape(row, loc);
     if (shape.n + one.n > MAX_DIM) fail_at(loc, "a value has at most %d axes", MAX_DIM);
     for (int i = 0; i < one.n; i++) shape.d[shape.n++] = one.d[i];
-    Value v =
-        make(b, NODE(.op = OP_embed, .n_in = 1, .in = {id.at.node}, .weight = w, .shape = shape, .loc = loc));
+    Value v = make(b, NODE(.op = OP_embed, .n_in = 1, .in = {id.at.node}, .weight = w, .shape = shape, .loc = loc));
     v.at.record = last_record(row);
     return v;
 }
@@ -282,13 +283,15 @@ static Value part_of_layer(Build *b, Value v, Value i, Loc loc) {
 Value index_value(Build *b, Scope *s, const Expr *e, Value base) {
     Loc loc = LOC(e);
     Value i = scalar(b, s, eval(b, s, e->arg[1]));
-    if (base.kind == V_TENSOR && i.kind == V_NODE && base.tensor->decl->out->n > 1) return table_row(b, base.tensor, ids_of(b, i, loc), loc);
+    if (base.kind == V_TENSOR && i.kind == V_NODE && base.tensor->decl->out->n > 1)
+        return table_row(b, base.tensor, ids_of(b, i, loc), loc);
     if (base.kind == V_INPUT) return base;
     if (i.kind == V_NODE) return gather(b, base, i, loc);
     Value v = to_node(b, base, loc);
     Shape shape = node_at(b, v)->shape;
     if (shape.n == 0) fail_at(loc, "a single number has no axis to index");
-    if (i.kind == V_NUM && i.varies && e->kind == E_INDEX && shape.n > 1 && b->stage > 0) return part_of_layer(b, v, i, loc);
+    if (i.kind == V_NUM && i.varies && e->kind == E_INDEX && shape.n > 1 && b->stage > 0)
+        return part_of_layer(b, v, i, loc);
     int64_t from = eval_size(b, s, e->arg[1], "an index"),
             to = e->kind == E_SLICE ? eval_size(b, s, e->arg[2], "an index") : from + 1;
     if (from >= to || to > shape.d[0])

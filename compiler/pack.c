@@ -1,4 +1,5 @@
-// Packing: the weights as the kernels read them, in order of the plan's offsets. In: tensors of the mapped file. Out: bytes.
+// Packing: the weights as the kernels read them, in order of the plan's offsets. In: tensors of the mapped file. Out:
+// bytes.
 // Panels of one tensor are packed by all threads, a window at a time, so that any model packs in little memory.
 #include "plan.h"
 

@@ -1,5 +1,7 @@
-// Passes that change what is computed where, but no value: simplify, tail_rows, merge_products, quantise_inputs; and their list.
-// (fuse, which only partitions, is in fuse.c.) Each rebuilds a stage node by node, so that operands stay before their uses.
+// Passes that change what is computed where, but no value: simplify, tail_rows, merge_products, quantise_inputs; and
+// their list.
+// (fuse, which only partitions, is in fuse.c.) Each rebuilds a stage node by node, so that operands stay before their
+// uses.
 #include "passes.h"
 
 #include <string.h>
@@ -17,8 +19,13 @@ Rebuild rebuild_begin(Graph *g, int stage) {
 }
 
 static NodeSpec spec_of(const Node *n) {
-    NodeSpec spec = {.op = n->op, .n_in = n->n_in, .weight = n->weight, .state = op_has_state(n->op) ? n->state : -1, .shape = n->shape,
-                     .name = n->name, .loc = n->loc};
+    NodeSpec spec = {.op = n->op,
+        .n_in = n->n_in,
+        .weight = n->weight,
+        .state = op_has_state(n->op) ? n->state : -1,
+        .shape = n->shape,
+        .name = n->name,
+        .loc = n->loc};
     memcpy(spec.in, n->in, sizeof spec.in);
     memcpy(spec.real, n->real, sizeof spec.real);
     memcpy(spec.num, n->num, sizeof spec.num);
@@ -35,9 +42,10 @@ int rebuild_copy(Rebuild *b, int old) {
 // needs: nothing. keeps: every value. breaks: node numbers.
 
 static bool same_value(const Node *a, const Node *b) {
-    return a->op == b->op && a->n_in == b->n_in && a->weight == b->weight && a->state == b->state && a->shape.n == b->shape.n &&
-           memcmp(a->shape.d, b->shape.d, sizeof a->shape.d) == 0 && memcmp(a->in, b->in, sizeof a->in[0] * (size_t) a->n_in) == 0 &&
-           memcmp(a->real, b->real, sizeof a->real) == 0 && memcmp(a->num, b->num, sizeof a->num) == 0;
+    return a->op == b->op && a->n_in == b->n_in && a->weight == b->weight && a->state == b->state &&
+        a->shape.n == b->shape.n && memcmp(a->shape.d, b->shape.d, sizeof a->shape.d) == 0 &&
+        memcmp(a->in, b->in, sizeof a->in[0] * (size_t) a->n_in) == 0 &&
+        memcmp(a->real, b->real, sizeof a->real) == 0 && memcmp(a->num, b->num, sizeof a->num) == 0;
 }
 
 static bool *used_nodes(Arena *a, const Node *node, int n) {
@@ -70,7 +78,8 @@ void simplify(Graph *g, Report *r) {
 }
 
 // ---- tail_rows: in the last layer, what feeds no cache is computed for the wanted rows only ----
-// needs: unfused graph. keeps: the logits. breaks: the last layer is a stage of its own; carried values leave it as OUT.
+// needs: unfused graph. keeps: the logits. breaks: the last layer is a stage of its own; carried values leave it as
+// OUT.
 
 static int peel_last_layer(Graph *g) {
     int last = -1;
@@ -111,8 +120,8 @@ static int taken(const Rebuild *b, int old) {
 
 static void take_in_stage(Graph *g, int stage, int *out_global) {
     Rebuild b = rebuild_begin(g, stage);
-    bool *all = NEWN(g->arena, bool, b.n_old + 1);     // feeds a cache: needed for all rows
-    bool *partly = NEWN(g->arena, bool, b.n_old + 1);  // is read by something that is needed for the wanted rows only
+    bool *all = NEWN(g->arena, bool, b.n_old + 1);    // feeds a cache: needed for all rows
+    bool *partly = NEWN(g->arena, bool, b.n_old + 1); // is read by something that is needed for the wanted rows only
     int *take = NEWN(g->arena, int, b.n_old + 1);
     for (int i = b.n_old - 1; i >= 0; i--) {
         all[i] |= op_keeps(b.old[i].op);
@@ -126,7 +135,8 @@ static void take_in_stage(Graph *g, int stage, int *out_global) {
         if (spec.op == OP_set) {
             Global *old = &g->global[spec.num[0]];
             if (old->rate == RATE_ROW && out_global[spec.num[0]] < 0)
-                out_global[spec.num[0]] = graph_global(g, str_fmt(g->arena, "%.*s_out", FMT(old->name)), old->shape, old->type, RATE_OUT);
+                out_global[spec.num[0]] =
+                    graph_global(g, str_fmt(g->arena, "%.*s_out", FMT(old->name)), old->shape, old->type, RATE_OUT);
             if (out_global[spec.num[0]] >= 0) spec.num[0] = out_global[spec.num[0]];
         }
         b.map[i] = take[i] = node_new(g, stage, spec);
@@ -154,7 +164,8 @@ void tail_rows(Graph *g, Report *r) {
     int first = last >= 0 ? last : 0;
     // A carried value must be given by the last layer itself before the head may read its wanted rows.
     take_in_stage(g, g->run[first].stage, out_global);
-    report(r, &g->stage[g->run[first].stage], S("tail rows: only rows whose logits are wanted go through what feeds no cache"), "");
+    report(r, &g->stage[g->run[first].stage],
+        S("tail rows: only rows whose logits are wanted go through what feeds no cache"), "");
     for (int i = first + 1; i < g->n_run; i++) take_in_stage(g, g->run[i].stage, out_global);
     for (int i = 0; i < g->n_output; i++)
         if (out_global[g->output[i]] >= 0) g->output[i] = out_global[g->output[i]];
@@ -164,14 +175,16 @@ void tail_rows(Graph *g, Report *r) {
 // ---- merge_products: products of one input become one ----
 // needs: weights with one part. keeps: every value (slices of the merged product). breaks: weight lists of the stage.
 
-static bool is_product(Op op) { return op == OP_matmul || op == OP_experts || op == OP_each; }
+static bool is_product(Op op) {
+    return op == OP_matmul || op == OP_experts || op == OP_each;
+}
 
 static bool mergeable(const Stage *s, const Node *a, const Node *b, const char **why) {
     const Weight *x = &s->weight[a->weight], *y = &s->weight[b->weight];
-    *why = x->type != y->type                              ? "their types differ"
-           : x->exact != y->exact                          ? "one of them is exact"
-           : x->stack != y->stack || x->apart != y->apart ? "their stacks differ"
-                                                           : NULL;
+    *why = x->type != y->type                          ? "their types differ"
+        : x->exact != y->exact                         ? "one of them is exact"
+        : x->stack != y->stack || x->apart != y->apart ? "their stacks differ"
+                                                       : NULL;
     return !*why;
 }
 
@@ -192,7 +205,7 @@ static Weight merge_weights(const Graph *g, const Stage *s, const int *member, i
     m.n_part = 0, m.out = 0;
     for (int i = 0; i < n; i++) m.n_part += s->weight[s->node[member[i]].weight].n_part;
     m.part_out = NEWN(g->arena, int64_t, m.n_part);
-    m.tensor = NEWN(g->arena, int, layers * weight_tensors(&m));
+    m.tensor = NEWN(g->arena, int, layers *weight_tensors(&m));
     int64_t each = weight_tensors(&m) / m.n_part;
     int at = 0;
     Out name = out_new(g->arena);
@@ -201,7 +214,8 @@ static Weight merge_weights(const Graph *g, const Stage *s, const int *member, i
         out(&name, "%s%.*s", i ? "+" : "", FMT(w->name));
         for (int p = 0; p < w->n_part; p++) m.part_out[at + p] = w->part_out[p];
         for (int64_t l = 0; l < layers; l++)
-            memcpy(m.tensor + l * weight_tensors(&m) + at * each, w->tensor + l * weight_tensors(w), sizeof(int) * (size_t) weight_tensors(w));
+            memcpy(m.tensor + l * weight_tensors(&m) + at * each, w->tensor + l * weight_tensors(w),
+                sizeof(int) * (size_t) weight_tensors(w));
         at += w->n_part, m.out += w->out;
     }
     m.name = out_text(&name);
@@ -221,9 +235,10 @@ static void merge_in_stage(Graph *g, int si, Report *r) {
         list[n++] = i;
         for (int j = i + 1; j < s->n_node; j++) {
             const char *why;
-            if (leader[j] != j || !same_inputs(&s->node[i], &s->node[j]) || has_table_use(s, s->node[j].weight)) continue;
+            if (leader[j] != j || !same_inputs(&s->node[i], &s->node[j]) || has_table_use(s, s->node[j].weight))
+                continue;
             Str what = str_fmt(g->arena, "merge products %.*s and %.*s", FMT(s->weight[s->node[i].weight].name),
-                               FMT(s->weight[s->node[j].weight].name));
+                FMT(s->weight[s->node[j].weight].name));
             if (!mergeable(s, &s->node[i], &s->node[j], &why)) {
                 report(r, s, what, why);
                 continue;
@@ -234,7 +249,8 @@ static void merge_in_stage(Graph *g, int si, Report *r) {
         if (n == 1) continue;
         Weight m = merge_weights(g, s, list, n);
         int64_t at = 0;
-        for (int k = 0; k < n; k++) leader[list[k]] = i, offset[list[k]] = at, at += s->weight[s->node[list[k]].weight].out;
+        for (int k = 0; k < n; k++)
+            leader[list[k]] = i, offset[list[k]] = at, at += s->weight[s->node[list[k]].weight].out;
         *PUSH(g->arena, s->weight, s->n_weight, s->cap_weight) = m;
         merged[i] = s->n_weight - 1;
     }
@@ -256,8 +272,11 @@ static void merge_in_stage(Graph *g, int si, Report *r) {
         Shape part = g->stage[si].node[product[lead]].shape;
         int axis = part.n - 1;
         part.d[axis] = g->stage[si].weight[n->weight].out;
-        int cut = node_new(g, si, NODE(.op = OP_slice, .n_in = 1, .in = {product[lead]}, .num = {axis, offset[i]}, .shape = part, .name = n->name, .loc = n->loc));
-        b.map[i] = node_new(g, si, NODE(.op = OP_reshape, .n_in = 1, .in = {cut}, .shape = n->shape, .name = n->name, .loc = n->loc));
+        int cut = node_new(g, si,
+            NODE(.op = OP_slice, .n_in = 1, .in = {product[lead]}, .num = {axis, offset[i]}, .shape = part,
+                .name = n->name, .loc = n->loc));
+        b.map[i] = node_new(
+            g, si, NODE(.op = OP_reshape, .n_in = 1, .in = {cut}, .shape = n->shape, .name = n->name, .loc = n->loc));
     }
 }
 
@@ -278,8 +297,11 @@ static int rounded(Rebuild *b, const Node *n, const Weight *w, int *made) {
     const Node from = b->old[in];
     int x = b->map[in];
     bool fits = shape.n == from.shape.n && shape_last(from.shape) == w->in;
-    if (!fits) x = node_new(b->g, b->stage, NODE(.op = OP_reshape, .n_in = 1, .in = {x}, .shape = shape, .name = from.name, .loc = from.loc));
-    return made[in] = node_new(b->g, b->stage, NODE(.op = OP_q8, .n_in = 1, .in = {x}, .name = from.name, .loc = from.loc));
+    if (!fits)
+        x = node_new(b->g, b->stage,
+            NODE(.op = OP_reshape, .n_in = 1, .in = {x}, .shape = shape, .name = from.name, .loc = from.loc));
+    return made[in] =
+               node_new(b->g, b->stage, NODE(.op = OP_q8, .n_in = 1, .in = {x}, .name = from.name, .loc = from.loc));
 }
 
 void quantise_inputs(Graph *g, Report *r, const PassOptions *opt) {
@@ -297,8 +319,9 @@ void quantise_inputs(Graph *g, Report *r, const PassOptions *opt) {
                 rebuild_copy(&b, i);
                 b.map[in] = keep;
             } else {
-                if (w) report(r, &g->stage[si], str_fmt(g->arena, "8-bit input of %.*s", FMT(w->name)),
-                              w->exact ? "the description calls it exact" : "its kernel works in f32");
+                if (w)
+                    report(r, &g->stage[si], str_fmt(g->arena, "8-bit input of %.*s", FMT(w->name)),
+                        w->exact ? "the description calls it exact" : "its kernel works in f32");
                 rebuild_copy(&b, i);
             }
         }

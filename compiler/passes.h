@@ -1,5 +1,7 @@
-// The passes on a graph, in the order in which compile() runs them (passes.c: run_passes). Each is a free function on the one
-// structure, with what it needs, keeps and breaks. What was done and what was refused, with the reason, goes into the report.
+// The passes on a graph, in the order in which compile() runs them (passes.c: run_passes). Each is a free function on
+// the one
+// structure, with what it needs, keeps and breaks. What was done and what was refused, with the reason, goes into the
+// report.
 #ifndef PASSES_H
 #define PASSES_H
 
@@ -56,7 +58,8 @@ View view_of(const Stage *s, int node);
 bool view_is_range(const View *v);                 // its elements lie one after the other
 bool view_is_whole(const Stage *s, const View *v); // and are all there are
 
-// The value behind views; *from gets the offset of the first element when they are one contiguous range of it, -1 when they are not.
+// The value behind views; *from gets the offset of the first element when they are one contiguous range of it, -1 when
+// they are not.
 int behind_views(const Stage *s, int node, int64_t *from);
 // The same with both values taken as `parts` equal parts: is it the same range of each part.
 bool behind_views_by(const Stage *s, int node, int64_t parts, int *base, int64_t *from);

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t plan_q8_bytes(int64_t k) { return align_up((uint64_t) (k + k / 8 * 3), PLAN_ALIGN); } // templates/c/q8.h
+uint64_t plan_q8_bytes(int64_t k) {
+    return align_up((uint64_t) (k + k / 8 * 3), PLAN_ALIGN);
+} // templates/c/q8.h
 
 // ---- kernels and steps ----
 
@@ -50,7 +52,8 @@ static void cut_matmul(Plan *p, Kernel *k, const Weight *w) {
     k->rows = 120; // a few tiles of rows: what the unpacked panel and their results take of the cache (measured)
 }
 
-// Query heads of a piece: as many of one kv head as leave two pieces for a single row, so that keys are read for several at once.
+// Query heads of a piece: as many of one kv head as leave two pieces for a single row, so that keys are read for
+// several at once.
 static void cut_attention(Kernel *k, const Stage *s, const Node *n) {
     int64_t heads = s->node[n->in[0]].shape.d[0], shared = heads / s->state[n->state].k.d[0], d = shared;
     while (d > 1 && (shared % d || heads / d < 2)) d--;
@@ -76,7 +79,8 @@ static const struct {
 static void make_heavy(Plan *p, Kernel *k, const Stage *s, int heavy) {
     const Node *n = &s->node[heavy];
     for (int i = 0; i < COUNT(heavy_kinds); i++)
-        if (heavy_kinds[i].op == n->op) k->kind = heavy_kinds[i].kind, k->template = heavy_kinds[i].template, k->packed = heavy_kinds[i].packed;
+        if (heavy_kinds[i].op == n->op)
+            k->kind = heavy_kinds[i].kind, k->template = heavy_kinds[i].template, k->packed = heavy_kinds[i].packed;
     k->state = n->state;
     if (n->weight >= 0) cut_matmul(p, k, &s->weight[n->weight]);
     if (n->op != OP_attention) return;
@@ -115,7 +119,8 @@ static int kernel_order(const void *x, const void *y) {
     if (a->level != b->level) return a->level - b->level;
     int ka = a->kind == K_ROWS ? 0 : 1, kb = b->kind == K_ROWS ? 0 : 1;
     if (ka != kb) return ka - kb;
-    if (ka == 0 && a->rate != b->rate) return (int) a->rate - (int) b->rate; // all rows before wanted rows, which may take them
+    if (ka == 0 && a->rate != b->rate)
+        return (int) a->rate - (int) b->rate; // all rows before wanted rows, which may take them
     return a->group - b->group;
 }
 
@@ -159,7 +164,8 @@ static int step_of(const Plan *p, int stage, int node) {
 static int set_global(const Stage *s, int node) {
     for (int i = node + 1; i < s->n_node; i++) {
         int64_t from;
-        if (s->node[i].op == OP_set && behind_views(s, i, &from) == i && behind_views(s, s->node[i].in[0], &from) == node && from == 0 &&
+        if (s->node[i].op == OP_set && behind_views(s, i, &from) == i &&
+            behind_views(s, s->node[i].in[0], &from) == node && from == 0 &&
             shape_size(s->node[s->node[i].in[0]].shape) == shape_size(s->node[node].shape))
             return (int) s->node[i].num[0];
     }
@@ -179,13 +185,15 @@ bool node_is_stored(const Plan *p, int stage, int node) {
         if (op_info[u->op].class == CLASS_VIEW) continue;
         for (int k = 0; k < u->n_in; k++) {
             int64_t from;
-            if (behind_views(s, u->in[k], &from) == node && (u->op == OP_set || u->kernel != s->node[node].kernel)) return true;
+            if (behind_views(s, u->in[k], &from) == node && (u->op == OP_set || u->kernel != s->node[node].kernel))
+                return true;
         }
     }
     return false;
 }
 
-// May a node's value be written over the old value of its global? Not when something after it, or another kernel, reads that.
+// May a node's value be written over the old value of its global? Not when something after it, or another kernel, reads
+// that.
 static bool old_value_is_dead(const Plan *p, int stage, int node, int global) {
     const Stage *s = &p->graph->stage[stage];
     int made = step_of(p, stage, node);
@@ -220,7 +228,8 @@ static int last_use(const Plan *p, int stage, int node) {
 
 static int new_buffer(Plan *p, Buffer b) {
     b.row_bytes = b.type == Q8 ? (uint64_t) b.parts * plan_q8_bytes(b.width / b.parts) : (uint64_t) b.width * 4;
-    b.bytes = b.logits ? 0 : align_up(b.row_bytes * (uint64_t) (b.rate == RATE_OUT ? p->max_out : p->max_batch), PLAN_ALIGN);
+    b.bytes =
+        b.logits ? 0 : align_up(b.row_bytes * (uint64_t) (b.rate == RATE_OUT ? p->max_out : p->max_batch), PLAN_ALIGN);
     *PUSH(p->graph->arena, p->buffer, p->n_buffer, p->cap_buffer) = b;
     return p->n_buffer - 1;
 }
@@ -242,9 +251,17 @@ static void place_stage(Plan *p, int stage) {
             if (global >= 0 && old_value_is_dead(p, stage, i, global)) {
                 place[i].buffer = global;
             } else {
-                const Node *named = n->op == OP_q8 && !n->name.n ? &s->node[n->in[0]] : n; // rounded values are called after their source
-                Buffer b = {.name = named->name.n ? named->name : str(op_info[named->op].name), .stage = stage, .node = i, .type = n->type, .rate = n->rate,
-                            .width = shape_size(n->shape), .parts = shape_size(n->shape) / shape_last(n->shape), .first = step_of(p, stage, i), .last = last_use(p, stage, i)};
+                const Node *named = n->op == OP_q8 && !n->name.n ? &s->node[n->in[0]]
+                                                                 : n; // rounded values are called after their source
+                Buffer b = {.name = named->name.n ? named->name : str(op_info[named->op].name),
+                    .stage = stage,
+                    .node = i,
+                    .type = n->type,
+                    .rate = n->rate,
+                    .width = shape_size(n->shape),
+                    .parts = shape_size(n->shape) / shape_last(n->shape),
+                    .first = step_of(p, stage, i),
+                    .last = last_use(p, stage, i)};
                 place[i].buffer = new_buffer(p, b);
             }
         }
@@ -252,7 +269,8 @@ static void place_stage(Plan *p, int stage) {
     for (int i = 0; i < s->n_node; i++) {
         const Node *n = &s->node[i];
         if (n->op == OP_set && (place[n->in[0]].buffer != n->num[0] || place[n->in[0]].from != 0))
-            fail_at(n->loc, "internal: the value of %.*s is not made in its place", FMT(p->graph->global[n->num[0]].name));
+            fail_at(
+                n->loc, "internal: the value of %.*s is not made in its place", FMT(p->graph->global[n->num[0]].name));
     }
 }
 
@@ -269,7 +287,8 @@ static void offset_buffers(Plan *p) {
             for (int j = p->graph->n_global; j < i; j++) {
                 const Buffer *c = &p->buffer[j];
                 bool together = c->stage == b->stage && c->first <= b->last && b->first <= c->last;
-                if (together && c->offset < b->offset + b->bytes && b->offset < c->offset + c->bytes) b->offset = c->offset + c->bytes, moved = true;
+                if (together && c->offset < b->offset + b->bytes && b->offset < c->offset + c->bytes)
+                    b->offset = c->offset + c->bytes, moved = true;
             }
         }
         if (b->offset + b->bytes > end) end = b->offset + b->bytes;
@@ -279,7 +298,9 @@ static void offset_buffers(Plan *p) {
 
 // ---- the plan ----
 
-static bool wants_q8(const void *target, const Weight *w) { return target_packs(target, w->type, w->in); }
+static bool wants_q8(const void *target, const Weight *w) {
+    return target_packs(target, w->type, w->in);
+}
 
 static bool all_f32(const Graph *g) {
     for (int i = 0; i < g->n_stage; i++)
@@ -291,8 +312,12 @@ static bool all_f32(const Graph *g) {
 Plan *plan_make(Graph *g, const Target *t, const PlanOptions *opt) {
     Arena *a = g->arena;
     Plan *p = NEW(a, Plan);
-    *p = (Plan){.graph = g, .gguf = g->gguf, .target = t, .max_batch = opt->max_batch ? opt->max_batch : 512,
-                .max_out = opt->max_out ? opt->max_out : 32, .page = 64};
+    *p = (Plan){.graph = g,
+        .gguf = g->gguf,
+        .target = t,
+        .max_batch = opt->max_batch ? opt->max_batch : 512,
+        .max_out = opt->max_out ? opt->max_out : 32,
+        .page = 64};
     if (p->max_batch > g->n_ctx) p->max_batch = (int) g->n_ctx;
     if (p->max_out > p->max_batch || graph_whole(g)) p->max_out = p->max_batch; // a text in one batch: any rows of it
     p->report = NEW(a, Report);
@@ -303,8 +328,14 @@ Plan *plan_make(Graph *g, const Target *t, const PlanOptions *opt) {
     p->place = NEWN(a, Place *, g->n_stage + 1);
     for (int i = 0; i < g->n_global; i++) {
         const Global *gl = &g->global[i];
-        new_buffer(p, (Buffer){.name = gl->name, .stage = -1, .node = i, .type = gl->type, .rate = gl->rate, .width = shape_size(gl->shape),
-                               .logits = i == g->logits});
+        new_buffer(p,
+            (Buffer){.name = gl->name,
+                .stage = -1,
+                .node = i,
+                .type = gl->type,
+                .rate = gl->rate,
+                .width = shape_size(gl->shape),
+                .logits = i == g->logits});
     }
     for (int i = 0; i < g->n_stage; i++) plan_stage(p, i);
     for (int i = 0; i < g->n_stage; i++) place_stage(p, i);

@@ -1,4 +1,5 @@
-// The plan: flat and final. Which kernels there are, where every value lies, in which order steps run, how each is cut into
+// The plan: flat and final. Which kernels there are, where every value lies, in which order steps run, how each is cut
+// into
 // pieces, where every weight stands in the packed file. The emitter prints it and decides nothing.
 #ifndef PLAN_H
 #define PLAN_H
@@ -16,7 +17,8 @@ typedef struct {
     uint64_t *offset; // [n_layer or 1], from the start of the packed weights
 } PackedWeight;
 
-// Values that outlive a kernel. Offsets are within the scratch of one forward; row r of the value is at offset + r * row_bytes.
+// Values that outlive a kernel. Offsets are within the scratch of one forward; row r of the value is at offset + r *
+// row_bytes.
 typedef struct {
     Str name;
     int stage; // -1: a global

@@ -1,4 +1,5 @@
-// The inside of the planner, shared by its files: plan.c (kernels, steps, places of values), plan_store.c (states, weights).
+// The inside of the planner, shared by its files: plan.c (kernels, steps, places of values), plan_store.c (states,
+// weights).
 #ifndef PLAN_IN_H
 #define PLAN_IN_H
 

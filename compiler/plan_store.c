@@ -1,4 +1,5 @@
-// Where what lasts lies: states in pages or in a block of each sequence, weights in the packed file. In: a graph with its kernels.
+// Where what lasts lies: states in pages or in a block of each sequence, weights in the packed file. In: a graph with
+// its kernels.
 // Out: layouts and offsets. Only these two functions give any.
 #include "plan_in.h"
 
@@ -8,11 +9,13 @@
 
 // States that give up the same positions share pages.
 static int group_of(Plan *p, const State *st) {
-    int64_t window = st->sees == SEES_WINDOW || st->sees == SEES_CHUNK ? st->n : 0; // what a row may see, itself included
+    int64_t window =
+        st->sees == SEES_WINDOW || st->sees == SEES_CHUNK ? st->n : 0; // what a row may see, itself included
     if (window >= p->graph->n_ctx) window = 0; // never leaves the window: the same as seeing all
     int group = 0;
     while (group < p->n_group && p->group[group].window != window) group++;
-    if (group == COUNT(p->group)) fail("state %.*s: more than %d kinds of windows in one model", FMT(st->name), COUNT(p->group));
+    if (group == COUNT(p->group))
+        fail("state %.*s: more than %d kinds of windows in one model", FMT(st->name), COUNT(p->group));
     if (group == p->n_group) {
         Str name = window ? str_fmt(p->graph->arena, "window of %lld", (long long) window) : S("all positions");
         p->group[p->n_group++] = (GroupPlan){name, window, 0};
@@ -53,7 +56,8 @@ static void place_state(Plan *p, StatePlan *sp, const State *st, int l) {
     if (st->source) {
         const StatePlan *own = owner_of(p, st->name, st->source[l]);
         if (own->group != sp->group || own->k_bytes != sp->k_bytes || own->v_bytes != sp->v_bytes)
-            fail("state %.*s of layer %d is not what layer %d shares: sizes and 'sees' must agree", FMT(st->name), l, st->source[l]);
+            fail("state %.*s of layer %d is not what layer %d shares: sizes and 'sees' must agree", FMT(st->name), l,
+                st->source[l]);
         sp->k_at[l] = own->k_at[st->source[l]], sp->v_at[l] = own->v_at[st->source[l]];
         return;
     }
@@ -102,13 +106,16 @@ static void note_uses(const Plan *p, Use *use) {
                 if (w->tensor[t] < 0) continue;
                 Use *u = &use[w->tensor[t]];
                 Op op = s->node[i].op;
-                u->product |= op == OP_matmul || op == OP_experts || op == OP_each, u->table |= op == OP_embed, u->vector |= op == OP_weight;
+                u->product |= op == OP_matmul || op == OP_experts || op == OP_each, u->table |= op == OP_embed,
+                    u->vector |= op == OP_weight;
             }
         }
     }
 }
 
-static int64_t strands(const Weight *w) { return w->interleave > 1 ? w->interleave : 1; }
+static int64_t strands(const Weight *w) {
+    return w->interleave > 1 ? w->interleave : 1;
+}
 
 static uint64_t layer_bytes(const Plan *p, const Weight *w, Layout layout) {
     (void) p;
@@ -134,16 +141,21 @@ static bool weight_used(const Stage *s, int weight) {
     return false;
 }
 
-// One that was packed already with the same tensors in the same layout is used again (tied tables, layers that run twice).
+// One that was packed already with the same tensors in the same layout is used again (tied tables, layers that run
+// twice).
 static uint64_t place_layer(Plan *p, const Weight *w, PackedWeight *pw, int64_t l) {
     for (int i = 0; i < p->n_weight; i++) {
         const PackedWeight *o = &p->weight[i];
         const Stage *os = &p->graph->stage[o->stage];
         const Weight *ow = &os->weight[o->weight];
-        if (o->layout != pw->layout || weight_tensors(ow) != weight_tensors(w) || ow->n_part != w->n_part || strands(ow) != strands(w) || ow->in != w->in) continue;
+        if (o->layout != pw->layout || weight_tensors(ow) != weight_tensors(w) || ow->n_part != w->n_part ||
+            strands(ow) != strands(w) || ow->in != w->in)
+            continue;
         int64_t layers = os->layered ? p->graph->n_layer : 1;
         for (int64_t m = 0; m < layers; m++)
-            if (o->offset[m] != UINT64_MAX && !memcmp(&ow->tensor[m * weight_tensors(w)], &w->tensor[l * weight_tensors(w)], sizeof(int) * (size_t) weight_tensors(w)))
+            if (o->offset[m] != UINT64_MAX &&
+                !memcmp(&ow->tensor[m * weight_tensors(w)], &w->tensor[l * weight_tensors(w)],
+                    sizeof(int) * (size_t) weight_tensors(w)))
                 return o->offset[m];
     }
     uint64_t at = p->weight_bytes;
@@ -165,16 +177,20 @@ void plan_weights(Plan *p) {
             p->packed[si][j] = -1;
             if (!weight_used(s, j)) continue;
             if (!format_of(w->type))
-                fail("tensor of type %s: this type is not supported yet; convert the file to another type", type_info(w->type)->name);
+                fail("tensor of type %s: this type is not supported yet; convert the file to another type",
+                    type_info(w->type)->name);
             Use all = {0};
             for (int64_t t = 0; t < layers * weight_tensors(w); t++) {
                 if (w->tensor[t] < 0) continue;
-                all.product |= use[w->tensor[t]].product, all.table |= use[w->tensor[t]].table, all.vector |= use[w->tensor[t]].vector;
+                all.product |= use[w->tensor[t]].product, all.table |= use[w->tensor[t]].table,
+                    all.vector |= use[w->tensor[t]].vector;
             }
             bool here = false; // as a product or table in this stage, not as a vector
             for (int i = 0; i < s->n_node; i++) here |= s->node[i].weight == j && s->node[i].op != OP_weight;
             PackedWeight pw = {.stage = si, .weight = j, .offset = NEWN(g->arena, uint64_t, layers)};
-            pw.layout = !here ? LAYOUT_F32 : all.product && !w->exact && target_packs(p->target, w->type, w->in) ? LAYOUT_PANELS : LAYOUT_RAW;
+            pw.layout = !here                                                         ? LAYOUT_F32
+                : all.product && !w->exact && target_packs(p->target, w->type, w->in) ? LAYOUT_PANELS
+                                                                                      : LAYOUT_RAW;
             pw.bytes = layer_bytes(p, w, pw.layout);
             for (int64_t l = 0; l < layers; l++) pw.offset[l] = UINT64_MAX;
             p->packed[si][j] = p->n_weight;
@@ -190,4 +206,3 @@ void plan_weights(Plan *p) {
             }
     }
 }
-

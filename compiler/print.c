@@ -153,7 +153,8 @@ Str print_params(const Printer *q) {
 
 // ---- equations, for comments ----
 
-// The value as the description would write it: a name where it has one (or lives outside of the kernel), else its formula.
+// The value as the description would write it: a name where it has one (or lives outside of the kernel), else its
+// formula.
 enum { IN_CALL, IN_SUM, IN_PRODUCT };
 
 static void formula(const Printer *q, int node, bool top, int where, Out *o) {

@@ -16,7 +16,8 @@ static bool is_member(const Printer *q, int node) {
     return q->stage->node[node].kernel == q->kernel->group;
 }
 
-// Parts that a row of the product has, one from each product of a stack that it meets; templates count them all as rows.
+// Parts that a row of the product has, one from each product of a stack that it meets; templates count them all as
+// rows.
 static int64_t part_count(const Printer *q) {
     const Node *heavy = &q->stage->node[q->stage->kernel[q->kernel->group].heavy];
     return heavy->op == OP_matmul ? 1 : heavy->shape.d[0];

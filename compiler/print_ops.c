@@ -1,4 +1,5 @@
-// Prints the operators of a row kernel that are calls of support code, not loops: rope, tables, states, choices, sums over axes.
+// Prints the operators of a row kernel that are calls of support code, not loops: rope, tables, states, choices, sums
+// over axes.
 // In: a node with its operands placed. Out: a statement. Operands are ranges (view.c sees to it), so each is a pointer.
 #include "print_rows.h"
 
@@ -12,7 +13,8 @@ static Str id_operand(Rows *r, int node, int k, const char *j) {
     const Node *b = node_at(r, behind_views(r->q.stage, n->in[k], &from));
     if (b->op == OP_token || b->op == OP_position) {
         printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
-        return str_fmt(a, "m->%s[%s]", b->op == OP_token ? "token" : "pos", r->q.kernel->rate == RATE_OUT ? "m->out[r]" : "r");
+        return str_fmt(
+            a, "m->%s[%s]", b->op == OP_token ? "token" : "pos", r->q.kernel->rate == RATE_OUT ? "m->out[r]" : "r");
     }
     Str x = vector(r, node, k);
     bool plain = true;
@@ -29,17 +31,21 @@ static void print_embed(Rows *r, int node) {
     int64_t ids = shape_size(node_at(r, n->in[0])->shape), from;
     bool token = node_at(r, behind_views(r->q.stage, n->in[0], &from))->op == OP_token;
     Str y = target_vector(r, node), table = weight_name(r, n->weight), id = id_operand(r, node, 0, ids > 1 ? "j" : "0");
-    if (!token) id = str_fmt(a, "row_id(%.*s, %lld)", FMT(id), (long long) w->out); // tokens are checked where they come from
+    if (!token)
+        id = str_fmt(a, "row_id(%.*s, %lld)", FMT(id), (long long) w->out); // tokens are checked where they come from
     if (ids > 1) {
         out(&r->body, "for (int j = 0; j < %lld; j++)\n", (long long) ids);
         y = str_fmt(a, "%.*s + j * %lld", FMT(y), (long long) w->in);
         r->body.indent++;
     }
-    if (pw->layout == LAYOUT_PANELS) out(&r->body, "%s_packed_row(%.*s, %lld, %.*s, %.*s);\n", f->name, FMT(table), (long long) w->in, FMT(id), FMT(y));
+    if (pw->layout == LAYOUT_PANELS)
+        out(&r->body, "%s_packed_row(%.*s, %lld, %.*s, %.*s);\n", f->name, FMT(table), (long long) w->in, FMT(id),
+            FMT(y));
     else
-        out(&r->body, "%s_row(%s%.*s + (size_t) %.*s * %lld, %.*s, %lld);\n", pw->layout == LAYOUT_F32 ? "f32" : f->name,
-            pw->layout == LAYOUT_F32 ? "(const uint8_t *) " : "", FMT(table), FMT(id),
-            (long long) (pw->layout == LAYOUT_F32 ? w->in : w->in / f->block * f->bytes), FMT(y), (long long) w->in);
+        out(&r->body, "%s_row(%s%.*s + (size_t) %.*s * %lld, %.*s, %lld);\n",
+            pw->layout == LAYOUT_F32 ? "f32" : f->name, pw->layout == LAYOUT_F32 ? "(const uint8_t *) " : "",
+            FMT(table), FMT(id), (long long) (pw->layout == LAYOUT_F32 ? w->in : w->in / f->block * f->bytes), FMT(y),
+            (long long) w->in);
     if (ids > 1) r->body.indent--;
 }
 
@@ -57,7 +63,8 @@ static void print_choice(Rows *r, int node) {
         return;
     }
     long long count = n->shape.d[0], part = shape_size(n->shape) / count; // only
-    out(&r->body, "row_only(%.*s, %lld, %lld, %.*s, %lld, %.*s);\n", FMT(x), count, part, FMT(ids), (long long) shape_size(node_at(r, n->in[1])->shape), FMT(y));
+    out(&r->body, "row_only(%.*s, %lld, %lld, %.*s, %lld, %.*s);\n", FMT(x), count, part, FMT(ids),
+        (long long) shape_size(node_at(r, n->in[1])->shape), FMT(y));
 }
 
 // ---- rotation ----
@@ -68,8 +75,8 @@ static void print_rope(Rows *r, int node) {
     int64_t from;
     int table = n->in[1], base = behind_views(r->q.stage, table, &from);
     cs = r->in[base] && r->info[base].home != V_STORED ? r->q.name[base] : pointer(r, table, false);
-    out(&r->body, "%s(%.*s, %.*s, %.*s, %lld, %lld);\n", n->num[1] ? "rope_halves" : "rope_adjacent", FMT(x), FMT(cs), FMT(y), (long long) n->num[0],
-        (long long) segment_at(r, node)->inner);
+    out(&r->body, "%s(%.*s, %.*s, %.*s, %lld, %lld);\n", n->num[1] ? "rope_halves" : "rope_adjacent", FMT(x), FMT(cs),
+        FMT(y), (long long) n->num[0], (long long) segment_at(r, node)->inner);
 }
 
 static void print_angles(Rows *r, int node) {
@@ -89,13 +96,15 @@ static void print_put(Rows *r, int node) {
     printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
     Str page = name_fresh(&r->q.names, S("page"));
     for (int i = 0; i < n->n_in; i++) {
-        Str at = printer_arg(&r->q, i ? ARG_STATE_V : ARG_STATE_K, si, i ? S("v_at") : S("k_at"), false)->name, x = vector(r, node, i);
+        Str at = printer_arg(&r->q, i ? ARG_STATE_V : ARG_STATE_K, si, i ? S("v_at") : S("k_at"), false)->name,
+            x = vector(r, node, i);
         Shape shape = i ? st->v : st->k;
         if (!i)
             out(&r->body, "uint8_t *%.*s = state_page(m, %d, %llu, m->seq[r], m->pos[r]);\n", FMT(page), sp->group,
                 (unsigned long long) r->q.plan->group[sp->group].page_bytes);
-        out(&r->body, "kv_put_%s_%s(%.*s + %.*s, %lld, %lld, m->pos[r] %% PAGE, %.*s);\n", i || st->v.n == 0 ? "v" : "k", kv, FMT(page), FMT(at),
-            (long long) shape.d[0], (long long) shape.d[1], FMT(x));
+        out(&r->body, "kv_put_%s_%s(%.*s + %.*s, %lld, %lld, m->pos[r] %% PAGE, %.*s);\n",
+            i || st->v.n == 0 ? "v" : "k", kv, FMT(page), FMT(at), (long long) shape.d[0], (long long) shape.d[1],
+            FMT(x));
     }
 }
 
@@ -110,9 +119,11 @@ static void print_concat(Rows *r, int node) {
         long long size = shape_last(node_at(r, n->in[k])->shape);
         int64_t from;
         const Node *b = node_at(r, behind_views(r->q.stage, n->in[k], &from));
-        Str to = outer > 1 ? str_fmt(a, "(%.*s)[h * %lld + %lld + i]", FMT(y), width, at) : str_fmt(a, "(%.*s)[%lld + i]", FMT(y), at);
+        Str to = outer > 1 ? str_fmt(a, "(%.*s)[h * %lld + %lld + i]", FMT(y), width, at)
+                           : str_fmt(a, "(%.*s)[%lld + i]", FMT(y), at);
         Str x = b->op == OP_const ? c_float(a, b->real[0]) : vector(r, node, k);
-        if (b->op != OP_const) x = outer > 1 ? str_fmt(a, "(%.*s)[h * %lld + i]", FMT(x), size) : str_fmt(a, "(%.*s)[i]", FMT(x));
+        if (b->op != OP_const)
+            x = outer > 1 ? str_fmt(a, "(%.*s)[h * %lld + i]", FMT(x), size) : str_fmt(a, "(%.*s)[i]", FMT(x));
         if (outer > 1) out(&r->body, "for (int h = 0; h < %lld; h++)\n", outer), r->body.indent++;
         out(&r->body, "for (int i = 0; i < %lld; i++) %.*s = %.*s;\n", size, FMT(to), FMT(x));
         if (outer > 1) r->body.indent--;
@@ -125,14 +136,16 @@ static void print_at(Rows *r, int node) {
     long long size = shape_size(n->shape);
     Str x = vector(r, node, 0), y = target_vector(r, node);
     Str part = printer_arg(&r->q, ARG_PARAM, (int) n->num[0], r->q.plan->graph->param[n->num[0]].name, false)->name;
-    out(&r->body, "for (int i = 0; i < %lld; i++) (%.*s)[i] = (%.*s)[(int) %.*s * %lld + i];\n", size, FMT(y), FMT(x), FMT(part), size);
+    out(&r->body, "for (int i = 0; i < %lld; i++) (%.*s)[i] = (%.*s)[(int) %.*s * %lld + i];\n", size, FMT(y), FMT(x),
+        FMT(part), size);
 }
 
 static void print_spread(Rows *r, int node) {
     const Node *n = node_at(r, node);
     long long from = node_at(r, n->in[0])->shape.d[0], to = n->shape.d[0];
     Str x = vector(r, node, 0), y = target_vector(r, node);
-    out(&r->body, "row_spread(%.*s, %.*s, %lld, %lld, %lld, %d);\n", FMT(x), FMT(y), from, to, (long long) shape_size(n->shape) / to, (int) n->num[1]);
+    out(&r->body, "row_spread(%.*s, %.*s, %lld, %lld, %lld, %d);\n", FMT(x), FMT(y), from, to,
+        (long long) shape_size(n->shape) / to, (int) n->num[1]);
 }
 
 static void print_sums(Rows *r, int node) {
@@ -150,15 +163,19 @@ static void print_sums(Rows *r, int node) {
         return;
     }
     long long outer = shape_size(a) / shape_last(a); // mix
-    out(&r->body, "row_mix(%.*s, %.*s, %.*s, %lld, %lld, %lld);\n", FMT(x), FMT(b), FMT(y), outer, (long long) shape_last(a), size / outer);
+    out(&r->body, "row_mix(%.*s, %.*s, %.*s, %lld, %lld, %lld);\n", FMT(x), FMT(b), FMT(y), outer,
+        (long long) shape_last(a), size / outer);
 }
 
 static void print_q8(Rows *r, int node) {
     const Segment *seg = segment_at(r, node);
-    if (r->info[node].home != V_STORED) fail("internal: a rounded value stays inside kernel %.*s", FMT(r->q.kernel->name));
+    if (r->info[node].home != V_STORED)
+        fail("internal: a rounded value stays inside kernel %.*s", FMT(r->q.kernel->name));
     Str x = vector(r, node, 0), y = pointer(r, node, true);
     out(&r->body, "quantize_q8(%.*s, %.*s", FMT(x), FMT(y));
-    if (seg->outer > 1) out(&r->body, " + h * %lld", (long long) (r->q.plan->buffer[r->q.place[node].buffer].row_bytes / (uint64_t) seg->outer));
+    if (seg->outer > 1)
+        out(&r->body, " + h * %lld",
+            (long long) (r->q.plan->buffer[r->q.place[node].buffer].row_bytes / (uint64_t) seg->outer));
     out(&r->body, ", %lld);\n", (long long) seg->inner);
 }
 
@@ -188,11 +205,15 @@ void print_statement(Rows *r, int node) {
     case OP_angles: print_angles(r, node); break;
     case OP_put: print_put(r, node); break;
     case OP_q8: print_q8(r, node); break;
-    case OP_top: case OP_gather: case OP_only: print_choice(r, node); break;
+    case OP_top:
+    case OP_gather:
+    case OP_only: print_choice(r, node); break;
     case OP_concat: print_concat(r, node); break;
     case OP_spread: print_spread(r, node); break;
     case OP_at: print_at(r, node); break;
-    case OP_sum_first: case OP_mix: case OP_conv: print_sums(r, node); break;
+    case OP_sum_first:
+    case OP_mix:
+    case OP_conv: print_sums(r, node); break;
     case OP_softmax: {
         Str x = vector(r, node, 0), y = target_vector(r, node);
         out(&r->body, "row_softmax(%.*s, %.*s, %lld);\n", FMT(x), FMT(y), (long long) segment_at(r, node)->inner);

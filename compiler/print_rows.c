@@ -1,6 +1,8 @@
 // Prints a row kernel: everything that its nodes compute for one row, as plain loops.
-// In: the nodes of one kernel. Out: a C function of one row. The idea: nodes that agree on (outer, inner) axes share an outer loop (heads),
-// elementwise neighbours share an inner loop, and a value lives in the narrowest place that its uses allow: a variable of the
+// In: the nodes of one kernel. Out: a C function of one row. The idea: nodes that agree on (outer, inner) axes share an
+// outer loop (heads),
+// elementwise neighbours share an inner loop, and a value lives in the narrowest place that its uses allow: a variable
+// of the
 // loop, an array of the head, an array of the row, or the row's place in the plan.
 #include "print_rows.h"
 
@@ -8,14 +10,20 @@
 
 // ---- where things are computed ----
 
-static bool is_reduction(Op op) { return op == OP_sum || op == OP_mean || op == OP_rmax; }
-static bool is_norm(Op op) { return op == OP_rms_norm || op == OP_layer_norm || op == OP_l2_norm; }
+static bool is_reduction(Op op) {
+    return op == OP_sum || op == OP_mean || op == OP_rmax;
+}
+static bool is_norm(Op op) {
+    return op == OP_rms_norm || op == OP_layer_norm || op == OP_l2_norm;
+}
 static bool is_elementwise(const Node *n) {
-    return op_info[n->op].class == CLASS_MAP || is_norm(n->op) || n->op == OP_take || n->op == OP_copy || n->op == OP_id;
+    return op_info[n->op].class == CLASS_MAP || is_norm(n->op) || n->op == OP_take || n->op == OP_copy ||
+        n->op == OP_id;
 }
 // Works along the last axis, head by head.
 static bool is_headwise(Op op) {
-    return is_norm(op) || is_reduction(op) || op == OP_softmax || op == OP_rope || op == OP_q8 || op == OP_top || op == OP_gather;
+    return is_norm(op) || is_reduction(op) || op == OP_softmax || op == OP_rope || op == OP_q8 || op == OP_top ||
+        op == OP_gather;
 }
 
 // Does operand k, read where n is, have its elements in n's order, all of them or one for all?
@@ -51,16 +59,19 @@ static Read read_of(const Rows *r, int reader, int k, int *member) {
     const Segment *seg = segment_at(r, reader);
     int64_t size = shape_size(v.shape);
     bool whole = view_is_whole(r->q.stage, &v);
-    if (is_headwise(n->op) && (k == 0 || n->op == OP_gather)) return whole && shape_last(v.shape) * seg->outer == size ? READ_HEAD : READ_ANY;
+    if (is_headwise(n->op) && (k == 0 || n->op == OP_gather))
+        return whole && shape_last(v.shape) * seg->outer == size ? READ_HEAD : READ_ANY;
     if (!is_elementwise(n) || !whole) return READ_ANY;
     if (size == shape_size(n->shape)) return READ_SAME;
-    bool each_head = size == seg->outer && shape_last(v.shape) == 1 && seg->inner == shape_last(n->shape); // one number for each head
+    bool each_head = size == seg->outer && shape_last(v.shape) == 1 &&
+        seg->inner == shape_last(n->shape); // one number for each head
     for (int a = 1; each_head && a < v.shape.n; a++)
         if (v.shape.d[v.shape.n - 1 - a] != n->shape.d[n->shape.n - 1 - a]) each_head = false;
     return each_head ? READ_HEAD : READ_ANY;
 }
 
-// May node i be computed where segment `now` is open? What that makes may be read head by head only, while heads are looped over.
+// May node i be computed where segment `now` is open? What that makes may be read head by head only, while heads are
+// looped over.
 static bool may_stay(const Rows *r, int i, int now) {
     const Node *n = node_at(r, i);
     for (int k = 0; k < n->n_in; k++) {
@@ -78,7 +89,9 @@ static void place_nodes(Rows *r) {
         const Node *n = node_at(r, i);
         Segment want = segment_of(r, n), *have = segment >= 0 ? &r->segment[segment] : NULL;
         bool flat = want.outer == 1 && is_elementwise(n) && !is_norm(n->op);
-        bool fits = have && ((want.outer == have->outer && want.inner == have->inner) || (flat && want.inner == have->outer * have->inner));
+        bool fits = have &&
+            ((want.outer == have->outer && want.inner == have->inner) ||
+                (flat && want.inner == have->outer * have->inner));
         r->info[i].segment = segment;
         if (!fits || !may_stay(r, i, segment)) {
             r->segment[r->info[i].segment = segment = r->n_segment++] = want;
@@ -115,10 +128,10 @@ static void house_nodes(Rows *r) {
         }
         bool one = is_reduction(node_at(r, i)->op) && r->segment[x->segment].outer == 1;
         x->home = node_is_stored(r->q.plan, r->q.kernel->stage, i) ? V_STORED
-                  : one                                            ? V_SCALAR
-                  : is_reduction(node_at(r, i)->op)                ? (same_head ? V_SCALAR : V_ROW)
-                  : same_loop                                      ? V_LOOP
-                  : same_head && r->segment[x->segment].outer > 1  ? V_INNER
+            : one                                                  ? V_SCALAR
+            : is_reduction(node_at(r, i)->op)                      ? (same_head ? V_SCALAR : V_ROW)
+            : same_loop                                            ? V_LOOP
+            : same_head && r->segment[x->segment].outer > 1        ? V_INNER
                                                                    : V_ROW;
     }
 }
@@ -132,7 +145,8 @@ static const char *row_index(const Rows *r, Rate rate) {
 // The pointer to a stored value's first element of this row; declared when first asked for.
 Str pointer(Rows *r, int node, bool written) {
     if (r->q.name[node].n) {
-        if (written && r->q.place[node].buffer >= 0) printer_arg(&r->q, ARG_BUFFER, r->q.place[node].buffer, (Str){0}, true);
+        if (written && r->q.place[node].buffer >= 0)
+            printer_arg(&r->q, ARG_BUFFER, r->q.place[node].buffer, (Str){0}, true);
         return r->q.name[node];
     }
     Place at = r->q.place[node];
@@ -153,17 +167,22 @@ Str pointer(Rows *r, int node, bool written) {
 }
 
 Str weight_name(Rows *r, int weight) {
-    return printer_arg(&r->q, ARG_WEIGHT, r->q.plan->packed[r->q.kernel->stage][weight], r->q.stage->weight[weight].name, false)->name;
+    return printer_arg(
+        &r->q, ARG_WEIGHT, r->q.plan->packed[r->q.kernel->stage][weight], r->q.stage->weight[weight].name, false)
+        ->name;
 }
 
-const char *c_type(const Node *n) { return n->type == I32 ? "int32_t" : "float"; }
+const char *c_type(const Node *n) {
+    return n->type == I32 ? "int32_t" : "float";
+}
 
 static void term(Out *o, Str index, int64_t stride) {
     if (o->n) out(o, " + ");
     stride == 1 ? out_str(o, index) : out(o, "%.*s * %lld", FMT(index), (long long) stride);
 }
 
-// Steps along the axes of `shape` (aligned at the inner end) that a walk takes; axes it lacks, or has one of, are not walked.
+// Steps along the axes of `shape` (aligned at the inner end) that a walk takes; axes it lacks, or has one of, are not
+// walked.
 static void strides_over(Shape shape, const View *v, int64_t *stride) {
     for (int a = 0; a < shape.n; a++) {
         int i = v->shape.n - shape.n + a;
@@ -175,7 +194,8 @@ static void strides_over(Shape shape, const View *v, int64_t *stride) {
 static void head_terms(Out *o, Arena *a, Shape shape, const int64_t *stride) {
     for (int first = 0, last; first < shape.n - 1; first = last + 1) {
         int64_t size = shape.d[first], inside = 1;
-        for (last = first; last + 1 < shape.n - 1 && stride[last] == stride[last + 1] * shape.d[last + 1]; last++) size *= shape.d[last + 1];
+        for (last = first; last + 1 < shape.n - 1 && stride[last] == stride[last + 1] * shape.d[last + 1]; last++)
+            size *= shape.d[last + 1];
         for (int k = last + 1; k < shape.n - 1; k++) inside *= shape.d[k];
         if (stride[last] == 0 || size == 1) continue;
         Str h = inside == 1 ? S("h") : str_fmt(a, "h / %lld", (long long) inside);
@@ -210,14 +230,19 @@ static Str element(Rows *r, int node, const View *v, Str name, int64_t from) {
 
 static Str source_value(Rows *r, const Node *source, const Node *reader) {
     if (source->op == OP_const) return c_float(r->q.names.arena, source->real[0]);
-    if (source->op == OP_param) return printer_arg(&r->q, ARG_PARAM, (int) source->num[0], r->q.plan->graph->param[source->num[0]].name, false)->name;
+    if (source->op == OP_param)
+        return printer_arg(&r->q, ARG_PARAM, (int) source->num[0], r->q.plan->graph->param[source->num[0]].name, false)
+            ->name;
     printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
     bool number = reader->type != I32 && reader->op != OP_embed && reader->op != OP_angles;
     const char *at = r->q.kernel->rate == RATE_OUT ? "m->out[r]" : "r";
-    return str_fmt(r->q.names.arena, "%sm->%s[%s]", number ? "(float) " : "", source->op == OP_position ? "pos" : "token", at);
+    return str_fmt(
+        r->q.names.arena, "%sm->%s[%s]", number ? "(float) " : "", source->op == OP_position ? "pos" : "token", at);
 }
 
-static bool is_plain_source(Op op) { return op == OP_const || op == OP_param || op == OP_position || op == OP_token; }
+static bool is_plain_source(Op op) {
+    return op == OP_const || op == OP_param || op == OP_position || op == OP_token;
+}
 
 // Operand k of node n as a C expression inside n's loop.
 static Str operand(Rows *r, int node, int k) {
@@ -254,7 +279,8 @@ Str vector(Rows *r, int node, int k) {
     if (home == V_INNER) return out_text(&o);
     if (from) out(&o, " + %lld", (long long) from);
     int64_t stride[MAX_DIM], size = shape_size(v.shape);
-    if (seg->outer > 1 && size % seg->outer == 0 && view_is_range(&v) && size > 1) out(&o, " + h * %lld", (long long) (size / seg->outer));
+    if (seg->outer > 1 && size % seg->outer == 0 && view_is_range(&v) && size > 1)
+        out(&o, " + h * %lld", (long long) (size / seg->outer));
     else if (seg->outer > 1 && size > 1) {
         strides_over(v.shape, &v, stride);
         head_terms(&o, a, v.shape, stride);
@@ -289,7 +315,9 @@ Str target_vector(Rows *r, int node) {
     const Node *n = node_at(r, node);
     Str name = r->info[node].home == V_STORED ? pointer(r, node, true) : r->q.name[node];
     bool per_head = seg->outer > 1 && r->info[node].home != V_INNER && shape_size(n->shape) > 1;
-    return per_head ? str_fmt(r->q.names.arena, "%.*s + h * %lld", FMT(name), (long long) (shape_size(n->shape) / seg->outer)) : name;
+    return per_head
+        ? str_fmt(r->q.names.arena, "%.*s + h * %lld", FMT(name), (long long) (shape_size(n->shape) / seg->outer))
+        : name;
 }
 
 void declare_array(Rows *r, int node) {
@@ -298,7 +326,8 @@ void declare_array(Rows *r, int node) {
     const Node *n = node_at(r, node);
     int64_t size = shape_size(n->shape);
     if (home == V_INNER) size /= segment_at(r, node)->outer;
-    if (size > (1 << 18)) fail_at(n->loc, "a value of %lld numbers inside one row kernel is too large", (long long) size);
+    if (size > (1 << 18))
+        fail_at(n->loc, "a value of %lld numbers inside one row kernel is too large", (long long) size);
     Str name = fresh_value(r, node, "t");
     out(home == V_INNER ? &r->body : &r->decl, "%s %.*s[%lld];\n", c_type(n), FMT(name), (long long) size);
 }
@@ -315,13 +344,16 @@ static Str norm_element(Rows *r, int node, bool before) {
         if (n->op == OP_layer_norm) {
             Str mean = name_fresh(&r->q.names, S("mean"));
             out(&r->body, "const float %.*s = row_sum(%.*s, %lld) / %lld;\n", FMT(mean), FMT(x), len, len);
-            out(&r->body, "const float %.*s = 1.0f / sqrtf(row_sum_sq_from(%.*s, %.*s, %lld) / %lld + %.*s);\n", FMT(scale), FMT(x), FMT(mean), len, len, FMT(eps));
+            out(&r->body, "const float %.*s = 1.0f / sqrtf(row_sum_sq_from(%.*s, %.*s, %lld) / %lld + %.*s);\n",
+                FMT(scale), FMT(x), FMT(mean), len, len, FMT(eps));
             return str_fmt(a, "%.*s %.*s", FMT(scale), FMT(mean));
         }
         if (n->op == OP_l2_norm)
-            out(&r->body, "const float %.*s = 1.0f / max_f32(sqrtf(row_sum_sq(%.*s, %lld)), %.*s);\n", FMT(scale), FMT(x), len, FMT(eps));
+            out(&r->body, "const float %.*s = 1.0f / max_f32(sqrtf(row_sum_sq(%.*s, %lld)), %.*s);\n", FMT(scale),
+                FMT(x), len, FMT(eps));
         else
-            out(&r->body, "const float %.*s = 1.0f / sqrtf(row_sum_sq(%.*s, %lld) / %lld + %.*s);\n", FMT(scale), FMT(x), len, len, FMT(eps));
+            out(&r->body, "const float %.*s = 1.0f / sqrtf(row_sum_sq(%.*s, %lld) / %lld + %.*s);\n", FMT(scale),
+                FMT(x), len, len, FMT(eps));
         return scale;
     }
     return eps;
@@ -339,7 +371,8 @@ static Str map_expression(Rows *r, int node, Str norm) {
     if (n->op == OP_layer_norm) {
         size_t cut = 0;
         while (norm.p[cut] != ' ') cut++;
-        e = str_fmt(a, "(%.*s - %.*s) * %.*s", FMT(in[0]), FMT(((Str){norm.p + cut + 1, norm.n - cut - 1})), (int) cut, norm.p);
+        e = str_fmt(
+            a, "(%.*s - %.*s) * %.*s", FMT(in[0]), FMT(((Str){norm.p + cut + 1, norm.n - cut - 1})), (int) cut, norm.p);
     } else {
         e = str_fmt(a, "%.*s * %.*s", FMT(in[0]), FMT(norm));
     }
@@ -405,7 +438,8 @@ static Str print_pointers(Rows *r) {
             bool first = true;
             for (int k = 0; k < j; k++) first &= !str_eq(r->q.name[k], name);
             if (!first) continue;
-            out(&o, a->written ? "%s *%.*s = %.*s" : "const %s *%.*s = %.*s", b->type == I32 ? "int32_t" : "float", FMT(name), FMT(a->name));
+            out(&o, a->written ? "%s *%.*s = %.*s" : "const %s *%.*s = %.*s", b->type == I32 ? "int32_t" : "float",
+                FMT(name), FMT(a->name));
             r->q.place[j].from ? out(&o, " + %lld;\n", (long long) r->q.place[j].from) : out(&o, ";\n");
         }
     }

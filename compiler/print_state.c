@@ -1,4 +1,5 @@
-// Prints the heavy kernels that keep or read state other than attention: shift, recur, pick, pool. In: a kernel of the plan. Out:
+// Prints the heavy kernels that keep or read state other than attention: shift, recur, pick, pool. In: a kernel of the
+// plan. Out:
 // an instance of its template, its fixed arguments, how many pieces it has.
 #include "emit.h"
 #include "print_heavy.h"
@@ -14,9 +15,15 @@ typedef struct {
     int n_b;
 } StateText;
 
-static const Node *operand(const StateText *s, int i) { return &s->q.stage->node[s->n->in[i]]; }
-static void bind(StateText *s, const char *name, int64_t v) { s->b[s->n_b++] = param_int(s->a, name, v); }
-static void result_arg(StateText *s) { fixed_arg(&s->q, ARG_BUFFER, s->p->place[s->k->stage][s->node].buffer); }
+static const Node *operand(const StateText *s, int i) {
+    return &s->q.stage->node[s->n->in[i]];
+}
+static void bind(StateText *s, const char *name, int64_t v) {
+    s->b[s->n_b++] = param_int(s->a, name, v);
+}
+static void result_arg(StateText *s) {
+    fixed_arg(&s->q, ARG_BUFFER, s->p->place[s->k->stage][s->node].buffer);
+}
 
 // ---- recur ----
 
@@ -26,7 +33,8 @@ static void bind_operand(StateText *s, const char *row, const char *step, int i,
     int64_t size = shape_size(x);
     bool one = shape_last(x) == 1 && keys > 1;
     if ((one && i > 0) || (size != keys && size != heads * keys && !(one && (size == heads || size == 1))))
-        fail_at(s->n->loc, "recur: operand %d is %s; it must be [%lld] or [%lld, %lld]", i + 1, shape_show(s->a, x), (long long) keys, (long long) heads, (long long) keys);
+        fail_at(s->n->loc, "recur: operand %d is %s; it must be [%lld] or [%lld, %lld]", i + 1, shape_show(s->a, x),
+            (long long) keys, (long long) heads, (long long) keys);
     bind(s, row, size);
     bind(s, step, one ? (size == 1 ? 0 : 1) : size == keys && heads > 1 ? 0 : keys);
     if (i == 0) bind(s, "DECAY_ONE", one);
@@ -41,18 +49,22 @@ static void print_recur(StateText *s) {
     fixed_text(&s->q, "m"), fixed_arg(&s->q, ARG_STATE_K, s->p->state_of[s->k->stage][s->n->state]);
     for (int i = 0; i < 6; i++) fixed_operand(&s->q, s->n, i < s->n->n_in ? i : 0); // without erase they are not read
     result_arg(s);
-    bind(s, "H", h), bind(s, "K", keys), bind(s, "HEADS", each), bind(s, "BEFORE", s->n->num[0]), bind(s, "FIXED_BYTES", (int64_t) s->p->fixed_bytes);
+    bind(s, "H", h), bind(s, "K", keys), bind(s, "HEADS", each), bind(s, "BEFORE", s->n->num[0]),
+        bind(s, "FIXED_BYTES", (int64_t) s->p->fixed_bytes);
     bind_operand(s, "DECAY_ROW", "DECAY_STEP", 0, h, keys);
     bind_operand(s, "KEY_ROW", "KEY_STEP", 1, h, keys);
     bind_operand(s, "READ_ROW", "READ_STEP", 3, h, keys);
     if (!thin) {
         bind(s, "V", values), bind(s, "ERASE", erase);
-        if (erase) bind_operand(s, "ERASE_ROW", "ERASE_STEP", 4, h, keys), bind_operand(s, "WRITE_ROW", "WRITE_STEP", 5, h, keys);
+        if (erase)
+            bind_operand(s, "ERASE_ROW", "ERASE_STEP", 4, h, keys),
+                bind_operand(s, "WRITE_ROW", "WRITE_STEP", 5, h, keys);
         else bind(s, "ERASE_ROW", 0), bind(s, "ERASE_STEP", 0), bind(s, "WRITE_ROW", 0), bind(s, "WRITE_STEP", 0);
     }
     s->q.text.text = template_instance(s->a, find_template(s->p, thin ? "recur_thin.c" : "recur.c"), "@", s->b, s->n_b);
     s->q.text.pieces = str_fmt(s->a, "%lld", (long long) ((h + each - 1) / each));
-    s->q.text.comment = str_fmt(s->a, "recurrence: %lld matrices [%lld, %lld]%s", (long long) h, (long long) keys, (long long) values, erase ? ", with what it erases" : "");
+    s->q.text.comment = str_fmt(s->a, "recurrence: %lld matrices [%lld, %lld]%s", (long long) h, (long long) keys,
+        (long long) values, erase ? ", with what it erases" : "");
 }
 
 // ---- shift, pool ----
@@ -62,7 +74,8 @@ static void print_shift(StateText *s) {
     int64_t size = shape_size(st->k), wide = size < 1024 ? size : 1024;
     fixed_text(&s->q, "m"), fixed_arg(&s->q, ARG_STATE_K, s->p->state_of[s->k->stage][s->n->state]);
     fixed_operand(&s->q, s->n, 0), result_arg(s);
-    bind(s, "SIZE", size), bind(s, "KEPT", st->n), bind(s, "WIDE", wide), bind(s, "FIXED_BYTES", (int64_t) s->p->fixed_bytes);
+    bind(s, "SIZE", size), bind(s, "KEPT", st->n), bind(s, "WIDE", wide),
+        bind(s, "FIXED_BYTES", (int64_t) s->p->fixed_bytes);
     s->q.text.text = template_instance(s->a, find_template(s->p, "shift.c"), "@", s->b, s->n_b);
     s->q.text.pieces = str_fmt(s->a, "%lld", (long long) ((size + wide - 1) / wide));
     s->q.text.comment = str_fmt(s->a, "the last %lld values of %.*s, and this row's", (long long) st->n, FMT(st->name));
@@ -83,19 +96,23 @@ static void print_pick(StateText *s) {
     const State *st = &s->q.stage->state[s->n->state];
     int si = s->p->state_of[s->k->stage][s->n->state], group = s->p->state[si].group;
     bool weighted = s->n->n_in > 2;
-    if (st->v.n || st->sees == SEES_ALL || st->sees == SEES_AROUND) fail_at(s->n->loc, "pick reads a cache of keys alone, of earlier positions");
+    if (st->v.n || st->sees == SEES_ALL || st->sees == SEES_AROUND)
+        fail_at(s->n->loc, "pick reads a cache of keys alone, of earlier positions");
     int64_t block = s->n->num[1], n_ctx = s->p->graph->n_ctx;
     fixed_text(&s->q, "m"), fixed_arg(&s->q, ARG_STATE_K, si);
     fixed_operand(&s->q, s->n, 0), fixed_operand(&s->q, s->n, weighted ? 2 : 0), result_arg(s);
     fixed_text(&s->q, s->k->rate == RATE_OUT ? "m->out_pos, m->out_seq, m->outs" : "m->pos, m->seq, m->rows");
-    bind(s, "H", operand(s, 0)->shape.d[0]), bind(s, "G", st->k.d[0]), bind(s, "D", st->k.d[1]), bind(s, "SETS", s->n->shape.d[0]), bind(s, "TOP", s->n->num[0]);
-    bind(s, "BLOCK", block), bind(s, "LOCAL", s->n->num[2]), bind(s, "WEIGHTED", weighted), bind(s, "MOST", (n_ctx + block - 1) / block);
+    bind(s, "H", operand(s, 0)->shape.d[0]), bind(s, "G", st->k.d[0]), bind(s, "D", st->k.d[1]),
+        bind(s, "SETS", s->n->shape.d[0]), bind(s, "TOP", s->n->num[0]);
+    bind(s, "BLOCK", block), bind(s, "LOCAL", s->n->num[2]), bind(s, "WEIGHTED", weighted),
+        bind(s, "MOST", (n_ctx + block - 1) / block);
     bind(s, "WINDOW", st->sees == SEES_WINDOW ? st->n : 0), bind(s, "CHUNK", st->sees == SEES_CHUNK ? st->n : 0);
     bind(s, "GROUP", group), bind(s, "PAGE_BYTES", (int64_t) s->p->group[group].page_bytes);
     s->b[s->n_b++] = param("KV", s->p->kv_f32 ? S("f32") : S("f16"));
     s->q.text.text = template_instance(s->a, find_template(s->p, "pick.c"), "@", s->b, s->n_b);
     s->q.text.pieces = str_fmt(s->a, "%s * %lld", row_count(s->k), (long long) s->n->shape.d[0]);
-    s->q.text.comment = str_fmt(s->a, "the best %lld %s", (long long) s->n->num[0], block > 1 ? "blocks of positions" : "positions");
+    s->q.text.comment =
+        str_fmt(s->a, "the best %lld %s", (long long) s->n->num[0], block > 1 ? "blocks of positions" : "positions");
 }
 
 KernelText print_state(const Plan *p, const Kernel *k) {

@@ -105,7 +105,8 @@ static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
     Value v = eval(b, s, e), how = order ? eval(b, s, order) : (Value){.kind = V_NONE};
     if (b->synth && v.kind == V_NUM) v = synth_sections(b, v, r->rope.dims);
     if (v.kind == V_ABSENT) no_value(b, s, v);
-    if (v.kind != V_ARRAY || v.array->n < 3 || v.array->n > 4) fail_at(LOC(e), "sections: takes a key with 3 or 4 numbers");
+    if (v.kind != V_ARRAY || v.array->n < 3 || v.array->n > 4)
+        fail_at(LOC(e), "sections: takes a key with 3 or 4 numbers");
     r->rope.interleaved = how.kind == V_ABSENT && str_is(how.text, "interleaved");
     if (!r->rope.interleaved && (how.kind != V_ABSENT || !str_is(how.text, "blocks")))
         fail_at(LOC(e), "sections need order: blocks, or order: interleaved");
@@ -116,11 +117,13 @@ static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
             fail_at(LOC(e), "key '%s' is no list of pairs for each section", str_show(b->a, v.key));
         section[i] = (int64_t) x;
     }
-    if (section[0] + section[1] + section[2] + section[3] < 1) fail_at(LOC(e), "key '%s': no section has a pair", str_show(b->a, v.key));
+    if (section[0] + section[1] + section[2] + section[3] < 1)
+        fail_at(LOC(e), "key '%s': no section has a pair", str_show(b->a, v.key));
 }
 
 Value rope_value(Build *b, Scope *s, const Expr *call) {
-    static const char *const known[] = {"pairs", "dims", "base", "scaling", "factors", "log_mul", "mscale", "sections", "order"};
+    static const char *const known[] = {
+        "pairs", "dims", "base", "scaling", "factors", "log_mul", "mscale", "sections", "order"};
     Loc loc = LOC(call);
     for (int i = 1; i < call->n; i++) {
         bool found = false;

@@ -209,10 +209,15 @@ void reach(Build *b, Scope *s, const Stmt *d) {
 static void give_output(Build *b, Scope *owner, Binding *bind, Value v, Loc loc) {
     const Stmt *d = bind->decl;
     int node = node_of(b, v, loc);
-    Shape shape = b->g->stage[b->stage].node[node].shape, want = layout_shape(eval_layout(b, owner, d->out), LOC(d->out));
+    Shape shape = b->g->stage[b->stage].node[node].shape,
+          want = layout_shape(eval_layout(b, owner, d->out), LOC(d->out));
     if (shape_size(shape) != shape_size(want))
-        fail_at(loc, "output '%.*s' is declared %s; this is %s", FMT(bind->name), shape_show(b->a, want), shape_show(b->a, shape));
-    *bind = (Binding){.name = bind->name, .progress = DONE, .output = true, .value = (Value){.kind = V_NODE, .at = {node, b->stage, NULL}}};
+        fail_at(loc, "output '%.*s' is declared %s; this is %s", FMT(bind->name), shape_show(b->a, want),
+            shape_show(b->a, shape));
+    *bind = (Binding){.name = bind->name,
+        .progress = DONE,
+        .output = true,
+        .value = (Value){.kind = V_NODE, .at = {node, b->stage, NULL}}};
     name_value(b, bind->value, bind->name);
 }
 

@@ -1,10 +1,11 @@
-// The shape of each operator's result. In: the operator, its operands' shapes, its attributes. Out: a shape, or an error that
+// The shape of each operator's result. In: the operator, its operands' shapes, its attributes. Out: a shape, or an
+// error that
 // shows what was found and what fits. The caller has checked how many operands there are.
 #include "shape.h"
 
 static _Noreturn void shape_error(Graph *g, NodeSpec spec, const char *what, Shape found, Shape expected) {
     fail_at(spec.loc, "%s: %s is %s, but %s is needed here", op_info[spec.op].name, what, shape_show(g->arena, found),
-            shape_show(g->arena, expected));
+        shape_show(g->arena, expected));
 }
 
 static void need(Graph *g, NodeSpec spec, const char *what, Shape found, Shape expected) {
@@ -39,7 +40,9 @@ static Shape without_first(Shape a) {
     return a;
 }
 
-static Shape flat(int64_t n) { return (Shape){.n = 1, .d = {n}}; }
+static Shape flat(int64_t n) {
+    return (Shape){.n = 1, .d = {n}};
+}
 
 // ---- elementwise ----
 
@@ -48,8 +51,8 @@ static Shape map_shape(Graph *g, const Stage *s, NodeSpec spec) {
     for (int i = 1; i < spec.n_in; i++) {
         Shape p = s->node[spec.in[i]].shape;
         if (!shape_broadcast(r, p, &r))
-            fail_at(spec.loc, "%s: shapes %s and %s do not fit: axes must agree, be 1 or be missing on the outside", op_info[spec.op].name,
-                    shape_show(g->arena, s->node[spec.in[0]].shape), shape_show(g->arena, p));
+            fail_at(spec.loc, "%s: shapes %s and %s do not fit: axes must agree, be 1 or be missing on the outside",
+                op_info[spec.op].name, shape_show(g->arena, s->node[spec.in[0]].shape), shape_show(g->arena, p));
     }
     return r;
 }
@@ -76,7 +79,8 @@ static Shape slice_shape(Graph *g, NodeSpec spec, Shape a) {
 
 static Shape spread_shape(Graph *g, NodeSpec spec, Shape a) {
     if (!a.n || spec.num[0] < 1 || spec.num[0] % a.d[0])
-        fail_at(spec.loc, "spread: %s cannot be spread evenly over %lld", shape_show(g->arena, a), (long long) spec.num[0]);
+        fail_at(
+            spec.loc, "spread: %s cannot be spread evenly over %lld", shape_show(g->arena, a), (long long) spec.num[0]);
     a.d[0] = spec.num[0];
     return a;
 }
@@ -107,10 +111,13 @@ static Shape id_shape(Graph *g, NodeSpec spec, Shape a, Shape b) {
 
 static Shape axis_shape(Graph *g, const Stage *s, NodeSpec spec, Shape a) {
     switch (spec.op) {
-    case OP_sum: case OP_mean: case OP_rmax:
+    case OP_sum:
+    case OP_mean:
+    case OP_rmax:
         if (a.n) a.d[a.n - 1] = 1;
         return a;
-    case OP_sum_first: case OP_at:
+    case OP_sum_first:
+    case OP_at:
         if (!a.n) fail_at(spec.loc, "%s: a single number has no axis", op_info[spec.op].name);
         return without_first(a);
     case OP_mix: {
@@ -133,8 +140,8 @@ static Shape axis_shape(Graph *g, const Stage *s, NodeSpec spec, Shape a) {
 static Shape rope_shape(Graph *g, const Stage *s, NodeSpec spec, Shape a) {
     need(g, spec, "the table of angles", s->node[spec.in[1]].shape, (Shape){.n = 2, .d = {spec.num[0] / 2, 2}});
     if (spec.num[0] > shape_last(a) || spec.num[0] < 2 || spec.num[0] % 2)
-        fail_at(spec.loc, "rope turns %lld dims of an axis of %lld; it must be an even number of at most that", (long long) spec.num[0],
-                (long long) shape_last(a));
+        fail_at(spec.loc, "rope turns %lld dims of an axis of %lld; it must be an even number of at most that",
+            (long long) spec.num[0], (long long) shape_last(a));
     return a;
 }
 
@@ -142,14 +149,16 @@ static Shape rope_shape(Graph *g, const Stage *s, NodeSpec spec, Shape a) {
 
 static Shape embed_shape(Graph *g, const Weight *w, NodeSpec spec, Shape ids) {
     Shape row = flat(w->in);
-    if (spec.shape.n && shape_size(spec.shape) != w->in * shape_size(ids)) shape_error(g, spec, "a row of the table", row, spec.shape);
+    if (spec.shape.n && shape_size(spec.shape) != w->in * shape_size(ids))
+        shape_error(g, spec, "a row of the table", row, spec.shape);
     return spec.shape.n ? spec.shape : joined(spec, ids, row);
 }
 
 // matmul [a] -> [b]; each [n, a] or [a] -> [n, b]; experts [k, a] or [a], ids [k] -> [k, b].
 static Shape product_shape(Graph *g, const Stage *s, const Weight *w, NodeSpec spec, Shape a) {
     if ((spec.op == OP_matmul) != (w->stack == 0))
-        fail_at(spec.loc, "%s: '%.*s' is %s", op_info[spec.op].name, FMT(w->name), w->stack ? "a stack of products" : "one product, no stack");
+        fail_at(spec.loc, "%s: '%.*s' is %s", op_info[spec.op].name, FMT(w->name),
+            w->stack ? "a stack of products" : "one product, no stack");
     int64_t count = spec.op == OP_each ? w->stack : 1;
     if (spec.op == OP_experts) {
         Shape ids = s->node[spec.in[1]].shape;
@@ -157,9 +166,11 @@ static Shape product_shape(Graph *g, const Stage *s, const Weight *w, NodeSpec s
         count = ids.d[0];
     }
     int64_t size = shape_size(a);
-    if (size != w->in && !(spec.op != OP_matmul && size == count * w->in && a.d[0] == count)) shape_error(g, spec, "the input", a, flat(w->in));
+    if (size != w->in && !(spec.op != OP_matmul && size == count * w->in && a.d[0] == count))
+        shape_error(g, spec, "the input", a, flat(w->in));
     Shape out = spec.op == OP_matmul ? flat(w->out) : (Shape){.n = 2, .d = {count, w->out}};
-    if (spec.shape.n && (shape_size(spec.shape) != count * w->out || (spec.op != OP_matmul && spec.shape.d[0] != count)))
+    if (spec.shape.n &&
+        (shape_size(spec.shape) != count * w->out || (spec.op != OP_matmul && spec.shape.d[0] != count)))
         shape_error(g, spec, "the result", out, spec.shape);
     return spec.shape.n ? spec.shape : out;
 }
@@ -168,30 +179,36 @@ static Shape product_shape(Graph *g, const Stage *s, const Weight *w, NodeSpec s
 
 static Shape put_shape(Graph *g, const State *st, NodeSpec spec, Shape k, const Node *v) {
     need(g, spec, "k", k, st->k);
-    if (!v != (st->v.n == 0)) fail_at(spec.loc, "put: '%.*s' keeps %s", FMT(st->name), v ? "keys only" : "keys and values");
+    if (!v != (st->v.n == 0))
+        fail_at(spec.loc, "put: '%.*s' keeps %s", FMT(st->name), v ? "keys only" : "keys and values");
     if (v) need(g, spec, "v", v->shape, st->v);
     return (Shape){0};
 }
 
 static const State *cache_of(const Stage *s, NodeSpec spec) {
     const Node *handle = &s->node[spec.in[1]];
-    if (handle->type != HANDLE) fail_at(spec.loc, "%s reads a cache: its second operand must be what put gives", op_info[spec.op].name);
+    if (handle->type != HANDLE)
+        fail_at(spec.loc, "%s reads a cache: its second operand must be what put gives", op_info[spec.op].name);
     return &s->state[handle->state];
 }
 
 static Shape attention_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     const State *c = cache_of(s, spec);
     int64_t from = spec.num[0], width = spec.num[1], dv = c->v.n ? c->v.d[1] : width ? width : c->k.d[1];
-    if (q.n != 2 || q.d[1] != c->k.d[1]) shape_error(g, spec, "q", q, (Shape){.n = 2, .d = {q.n ? q.d[0] : 1, c->k.d[1]}});
+    if (q.n != 2 || q.d[1] != c->k.d[1])
+        shape_error(g, spec, "q", q, (Shape){.n = 2, .d = {q.n ? q.d[0] : 1, c->k.d[1]}});
     if (q.d[0] % c->k.d[0])
-        fail_at(spec.loc, "attention: %lld heads cannot share %lld key/value heads evenly", (long long) q.d[0], (long long) c->k.d[0]);
+        fail_at(spec.loc, "attention: %lld heads cannot share %lld key/value heads evenly", (long long) q.d[0],
+            (long long) c->k.d[0]);
     if (from < 0 || from + dv > (c->v.n ? c->v.d[1] : c->k.d[1]) || (c->v.n && (from || width)))
-        fail_at(spec.loc, "attention: values %lld .. %lld are no part of the keys", (long long) from, (long long) (from + dv));
+        fail_at(spec.loc, "attention: values %lld .. %lld are no part of the keys", (long long) from,
+            (long long) (from + dv));
     for (int i = 2; i < spec.n_in; i++) {
         const Node *x = &s->node[spec.in[i]];
         if (x->type == I32) {
             if (x->shape.n != 2 || (x->shape.d[0] != 1 && x->shape.d[0] != c->k.d[0]) || i != spec.n_in - 1)
-                fail_at(spec.loc, "attention: picks are [1 or kv heads, positions] and come last, not %s", shape_show(g->arena, x->shape));
+                fail_at(spec.loc, "attention: picks are [1 or kv heads, positions] and come last, not %s",
+                    shape_show(g->arena, x->shape));
         } else if (i != 2 || shape_size(x->shape) != q.d[0]) shape_error(g, spec, "the sinks", x->shape, flat(q.d[0]));
     }
     return (Shape){.n = 2, .d = {q.d[0], dv}};
@@ -201,13 +218,15 @@ static Shape pick_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     const State *c = cache_of(s, spec);
     int64_t sets = spec.n_in > 2 ? 1 : c->k.d[0];
     if (q.n != 2 || q.d[1] != c->k.d[1] || q.d[0] % c->k.d[0]) shape_error(g, spec, "q", q, c->k);
-    if (spec.n_in > 2 && shape_size(s->node[spec.in[2]].shape) != q.d[0]) shape_error(g, spec, "the weights", s->node[spec.in[2]].shape, flat(q.d[0]));
+    if (spec.n_in > 2 && shape_size(s->node[spec.in[2]].shape) != q.d[0])
+        shape_error(g, spec, "the weights", s->node[spec.in[2]].shape, flat(q.d[0]));
     if (spec.num[0] < 1 || spec.num[1] < 1) fail_at(spec.loc, "pick: top and block must be at least 1");
     return (Shape){.n = 2, .d = {sets, spec.num[0]}};
 }
 
 static Shape recur_shape(Graph *g, const Stage *s, const State *st, NodeSpec spec) {
-    static const char *const name[] = {"the decay", "the key", "the value", "what reads", "what erases", "what is written"};
+    static const char *const name[] = {
+        "the decay", "the key", "the value", "what reads", "what erases", "what is written"};
     Shape keys = {.n = 2, .d = {st->k.d[0], st->k.d[1]}}, values = {.n = 2, .d = {st->k.d[0], st->k.d[2]}};
     if (spec.n_in == 5) fail_at(spec.loc, "recur: erase and write go together");
     for (int i = 0; i < spec.n_in; i++) {
@@ -229,18 +248,26 @@ static void need_state(NodeSpec spec, const State *st) {
     StateKind kind = spec.op == OP_shift ? STATE_TAIL : spec.op == OP_recur ? STATE_CELL : STATE_CACHE;
     bool own = op_has_state(spec.op) && spec.op != OP_attention && spec.op != OP_pick;
     if (own && (!st || st->kind != kind))
-        fail_at(spec.loc, "%s needs a %s", op_info[spec.op].name, kind == STATE_CACHE ? "cache" : kind == STATE_TAIL ? "tail" : "cell");
+        fail_at(spec.loc, "%s needs a %s", op_info[spec.op].name,
+            kind == STATE_CACHE      ? "cache"
+                : kind == STATE_TAIL ? "tail"
+                                     : "cell");
 }
 
 Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
     if (op_info[spec.op].class == CLASS_MAP) return map_shape(g, s, spec);
-    Shape a = spec.n_in > 0 ? s->node[spec.in[0]].shape : (Shape){0}, b = spec.n_in > 1 ? s->node[spec.in[1]].shape : (Shape){0};
+    Shape a = spec.n_in > 0 ? s->node[spec.in[0]].shape : (Shape){0},
+          b = spec.n_in > 1 ? s->node[spec.in[1]].shape : (Shape){0};
     const Weight *w = spec.weight >= 0 ? &s->weight[spec.weight] : NULL;
     const State *st = spec.state >= 0 ? &s->state[spec.state] : NULL;
     need_state(spec, st);
     switch (spec.op) {
     case OP_get: return g->global[spec.num[0]].shape;
-    case OP_token: case OP_position: case OP_const: case OP_param: case OP_cache: return (Shape){0};
+    case OP_token:
+    case OP_position:
+    case OP_const:
+    case OP_param:
+    case OP_cache: return (Shape){0};
     case OP_weight: return w->shape;
     case OP_reshape:
         if (shape_size(spec.shape) != shape_size(a)) shape_error(g, spec, "the value", a, spec.shape);
@@ -248,13 +275,25 @@ Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
     case OP_slice: return slice_shape(g, spec, a);
     case OP_concat: return concat_shape(g, s, spec);
     case OP_spread: return spread_shape(g, spec, a);
-    case OP_top: case OP_gather: case OP_only: case OP_id: return id_shape(g, spec, a, b);
-    case OP_rms_norm: case OP_layer_norm: case OP_sum: case OP_mean: case OP_rmax: case OP_sum_first: case OP_at: case OP_mix: case OP_conv:
-        return axis_shape(g, s, spec, a);
+    case OP_top:
+    case OP_gather:
+    case OP_only:
+    case OP_id: return id_shape(g, spec, a, b);
+    case OP_rms_norm:
+    case OP_layer_norm:
+    case OP_sum:
+    case OP_mean:
+    case OP_rmax:
+    case OP_sum_first:
+    case OP_at:
+    case OP_mix:
+    case OP_conv: return axis_shape(g, s, spec, a);
     case OP_angles: return (Shape){.n = 2, .d = {g->rope[spec.num[0]].dims / 2, 2}};
     case OP_rope: return rope_shape(g, s, spec, a);
     case OP_embed: return embed_shape(g, w, spec, a);
-    case OP_matmul: case OP_experts: case OP_each: return product_shape(g, s, w, spec, a);
+    case OP_matmul:
+    case OP_experts:
+    case OP_each: return product_shape(g, s, w, spec, a);
     case OP_put: return put_shape(g, st, spec, a, spec.n_in > 1 ? &s->node[spec.in[1]] : NULL);
     case OP_attention: return attention_shape(g, s, spec, a);
     case OP_pick: return pick_shape(g, s, spec, a);

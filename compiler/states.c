@@ -1,5 +1,7 @@
-// What outlives a row: caches with attention over them, tails with convolutions, cells with recurrences. In: declarations of
-// states, and calls that write or read them. Out: states of the stage and the nodes on them. A handle (what `put` gives, or the
+// What outlives a row: caches with attention over them, tails with convolutions, cells with recurrences. In:
+// declarations of
+// states, and calls that write or read them. Out: states of the stage and the nodes on them. A handle (what `put`
+// gives, or the
 // bare name where another layer writes) knows the columns of its cache by name.
 #include "eval.h"
 
@@ -28,8 +30,8 @@ static void cache_decl(Build *b, Scope *s, const Expr *e, StateDecl *st) {
     if (!sees) fail_at(LOC(e), "a cache has no default for sees:; it is past, window(n) or chunk(n)");
     const Axis *k = st->column[0].layout.axis, *v = st->column[1].layout.axis;
     if (st->n_column == 2 && k->size != v->size)
-        fail_at(LOC(e), "'%.*s' has %lld heads and '%.*s' %lld; they must agree", FMT(st->column[0].name), (long long) k->size,
-            FMT(st->column[1].name), (long long) v->size);
+        fail_at(LOC(e), "'%.*s' has %lld heads and '%.*s' %lld; they must agree", FMT(st->column[0].name),
+            (long long) k->size, FMT(st->column[1].name), (long long) v->size);
     Value v_sees = eval(b, s, sees);
     if (v_sees.kind != V_SEES)
         fail_at(LOC(sees), "sees: takes past, window(n) or chunk(n); this is %s", kind_show(v_sees));
@@ -63,7 +65,8 @@ static int64_t source_layer(Build *b, Scope *s, const Stmt *d) {
     if (!d->index) return -1;
     int64_t from = eval_size(b, s, d->index, "the layer whose state it is");
     if (from > s->layer)
-        fail_at(LOC(d->index), "layer %lld reads the state of layer %lld, which comes later", (long long) s->layer, (long long) from);
+        fail_at(LOC(d->index), "layer %lld reads the state of layer %lld, which comes later", (long long) s->layer,
+            (long long) from);
     return from == s->layer ? -1 : from;
 }
 
@@ -126,12 +129,14 @@ static int put_argument(const Expr *e, const StateDecl *st, int c) {
 Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st) {
     Loc loc = LOC(e);
     if (st->source >= 0)
-        fail_at(loc, "'%.*s' is the state of layer %lld here; this layer only reads it", FMT(st->name), (long long) st->source);
+        fail_at(loc, "'%.*s' is the state of layer %lld here; this layer only reads it", FMT(st->name),
+            (long long) st->source);
     if (st->kind == STATE_CELL) fail_at(loc, "a cell is written by recur");
     if (st->index >= 0) fail_at(loc, "'%.*s' is put to twice for one row", FMT(st->name));
     if (e->n != st->n_column + 1)
         fail_at(loc, "'%.*s' takes %d value%s", FMT(st->name), st->n_column, st->n_column > 1 ? "s" : "");
-    NodeSpec spec = NODE(.op = st->kind == STATE_TAIL ? OP_shift : OP_put, .n_in = st->n_column, .name = st->name, .loc = loc);
+    NodeSpec spec =
+        NODE(.op = st->kind == STATE_TAIL ? OP_shift : OP_put, .n_in = st->n_column, .name = st->name, .loc = loc);
     for (int c = 0; c < st->n_column; c++) {
         int i = put_argument(e, st, c);
         Value v = to_node(b, value_arg(b, s, e, i), LOC(e->arg[i]));
@@ -195,30 +200,34 @@ static void columns(Build *b, Scope *s, const Expr *e, const StateDecl *st, Node
             not_yet(LOC(k), "keys other than the first column of their cache, whole, are");
     }
     if (!v) {
-        if (st->n_column == 1) fail_at(LOC(e), "the cache '%.*s' has one column; say v:, the part that is read", FMT(st->name));
+        if (st->n_column == 1)
+            fail_at(LOC(e), "the cache '%.*s' has one column; say v:, the part that is read", FMT(st->name));
         return;
     }
     Value c = column_arg(b, s, v, st);
     if (c.at.column == 1 && c.at.width == st->column[1].layout.axis[1].size) return;
-    if (c.at.column != 0 || st->n_column != 1) not_yet(LOC(v), "values other than the second column, or a part of the only one, are");
+    if (c.at.column != 0 || st->n_column != 1)
+        not_yet(LOC(v), "values other than the second column, or a part of the only one, are");
     spec->num[0] = c.at.from;
     spec->num[1] = c.at.width;
 }
 
 Value call_attention(Build *b, Scope *s, const Expr *e, Op op) {
-    const Expr *scale = named(e, "scale"), *cap = named(e, "softcap"), *sinks = named(e, "sinks"), *alibi = named(e, "alibi"),
-               *only = named(e, "only");
+    const Expr *scale = named(e, "scale"), *cap = named(e, "softcap"), *sinks = named(e, "sinks"),
+               *alibi = named(e, "alibi"), *only = named(e, "only");
     if (!scale) fail_at(LOC(e), "attention has no default for scale:; the usual one is 1/sqrt(hd)");
     int q = node_of(b, value_arg(b, s, e, 1), LOC(e->arg[1]));
     Value h = to_node(b, value_arg(b, s, e, 2), LOC(e->arg[2]));
-    if (!h.at.state) fail_at(LOC(e->arg[2]), "attention reads a cache: what put gave, or the name of one that another layer writes");
+    if (!h.at.state)
+        fail_at(LOC(e->arg[2]), "attention reads a cache: what put gave, or the name of one that another layer writes");
     NodeSpec spec = NODE(.op = op, .n_in = 2, .in = {q, h.at.node}, .loc = LOC(e));
     columns(b, s, e, h.at.state, &spec);
     spec.real[0] = eval_num(b, s, scale, "the scale");
     if (cap) spec.real[1] = eval_num(b, s, cap, "the cap");
     if (alibi) spec.real[2] = eval_num(b, s, alibi, "the greatest ALiBi bias");
     if (!isfinite(spec.real[0]) || !(spec.real[1] >= 0) || !(spec.real[2] >= 0))
-        fail_at(LOC(e), "scale %.9g, softcap %.9g, alibi %.9g: not numbers to compute with", spec.real[0], spec.real[1], spec.real[2]);
+        fail_at(LOC(e), "scale %.9g, softcap %.9g, alibi %.9g: not numbers to compute with", spec.real[0], spec.real[1],
+            spec.real[2]);
     if (sinks) {
         Value v = eval(b, s, sinks);
         bool absent = v.kind == V_NONE || (v.kind == V_TENSOR && !v.tensor->present);
@@ -235,7 +244,8 @@ Value call_attention(Build *b, Scope *s, const Expr *e, Op op) {
     return make(b, spec);
 }
 
-// pick(q, column, top: n, score: weighted_relu(w) | best_block(size, local: m)): the positions (or blocks) that score best.
+// pick(q, column, top: n, score: weighted_relu(w) | best_block(size, local: m)): the positions (or blocks) that score
+// best.
 Value call_pick(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *top = named(e, "top"), *score = named(e, "score");
     Value q = to_node(b, value_arg(b, s, e, 1), LOC(e->arg[1])), keys = eval(b, s, e->arg[2]);
@@ -278,7 +288,8 @@ Value call_conv(Build *b, Scope *s, const Expr *e, Op op) {
 Value call_recur(Build *b, Scope *s, const Expr *e, Op op) {
     static const char *const operand[] = {"decay", "key", "value", "read", "erase", "write"};
     Value cell = eval(b, s, e->arg[1]);
-    if (cell.kind != V_STATE || cell.state->kind != STATE_CELL) fail_at(LOC(e->arg[1]), "recur works on a cell; this is %s", kind_show(cell));
+    if (cell.kind != V_STATE || cell.state->kind != STATE_CELL)
+        fail_at(LOC(e->arg[1]), "recur works on a cell; this is %s", kind_show(cell));
     if (cell.state->index >= 0) fail_at(LOC(e), "'%.*s' is written twice for one row", FMT(cell.state->name));
     NodeSpec spec = NODE(.op = op, .name = cell.state->name, .loc = LOC(e));
     for (int i = 0; i < COUNT(operand); i++) {
@@ -290,7 +301,8 @@ Value call_recur(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *at = named(e, "at");
     if (at) {
         Value v = eval(b, s, at);
-        if (v.kind != V_ABSENT || !str_is(v.text, "before")) fail_at(LOC(at), "at: is 'before', or not said: after the row's own update");
+        if (v.kind != V_ABSENT || !str_is(v.text, "before"))
+            fail_at(LOC(at), "at: is 'before', or not said: after the row's own update");
         spec.num[0] = 1;
     }
     spec.state = state_add(b, cell.state);

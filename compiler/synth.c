@@ -164,7 +164,8 @@ int synth_key(Build *b, Str key, bool optional) {
         return add_key(b, key, v);
     }
     for (int i = 0; i < COUNT(usual_lists); i++)
-        if (str_is(plain_name(b, key), usual_lists[i].key)) return add_key(b, key, parse_set(b, str(usual_lists[i].list), false));
+        if (str_is(plain_name(b, key), usual_lists[i].key))
+            return add_key(b, key, parse_set(b, str(usual_lists[i].list), false));
     if (in_flag) return add_key(b, key, (GgufValue){.kind = GGUF_BOOL});
     static const char *const factors[] = {"_scale", "_multiplier", "_bound", "_epsilon"};
     for (int i = 0; i < COUNT(factors); i++) in_real |= str_ends(key, factors[i]);
@@ -298,7 +299,8 @@ bool synth_bare(Build *b, Str name) {
     return find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(name)), &text) && str_is(text, "bare");
 }
 
-// tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output..; biases=1: all biases.
+// tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output..; biases=1:
+// all biases.
 static bool wanted(Build *b, Str name, bool demanded) {
     Str text, base = name;
     if (str_starts(base, "blk.")) {

@@ -11,6 +11,7 @@ typedef struct {
 
 int text_tokenize(const char *model, const TextInput *in, const TokenizerOptions *opt);
 int text_detokenize(const char *model, const TextInput *in, const TokenizerOptions *opt);
-int text_logits(const char *model, const TextInput *in, const char *at, const char *out_path, int threads, const CompileOptions *opt);
+int text_logits(const char *model, const TextInput *in, const char *at, const char *out_path, int threads,
+    const CompileOptions *opt);
 
 #endif

@@ -212,7 +212,8 @@ const char *str_show(Arena *a, Str s) {
     return p;
 }
 
-// Bytes of the character at p, 0 if it may not be printed as it is: controls (U+0000 .. 1F, 7F .. 9F), what has no width or
+// Bytes of the character at p, 0 if it may not be printed as it is: controls (U+0000 .. 1F, 7F .. 9F), what has no
+// width or
 // turns the direction of writing (U+061C, 200B .. 200F, 2028 .. 202E, 2060 .. 206F, FEFF), and what is no UTF-8.
 static size_t printable(const char *p, size_t n) {
     const unsigned char *c = (const unsigned char *) p;
@@ -221,7 +222,8 @@ static size_t printable(const char *p, size_t n) {
     uint32_t u = len == 1 ? c[0] : c[0] & (0x7Fu >> len);
     for (size_t i = 1; i < len; i++) u = u << 6 | (c[i] & 0x3F);
     bool control = u < 0x20 || (u >= 0x7F && u < 0xA0) || u == 0xFEFF;
-    bool turns = u == 0x61C || (u >= 0x200B && u <= 0x200F) || (u >= 0x2028 && u <= 0x202E) || (u >= 0x2060 && u <= 0x206F);
+    bool turns =
+        u == 0x61C || (u >= 0x200B && u <= 0x200F) || (u >= 0x2028 && u <= 0x202E) || (u >= 0x2060 && u <= 0x206F);
     return control || turns ? 0 : len;
 }
 

@@ -26,8 +26,10 @@ void *arena_alloc_n(Arena *a, size_t n, size_t size); // fails cleanly on overfl
 
 // PUSH(arena, ptr, n, cap) makes room for one more element of a growable array and counts it:
 //   *PUSH(a, list, n_list, cap_list) = value;
-#define PUSH(a, p, n, cap) \
-    ((n) == (cap) ? (void) ((p) = arena_grow((a), (p), (size_t) (n), sizeof *(p)), (cap) = (cap) ? (cap) * 2 : 8) : (void) 0, &(p)[(n)++])
+#define PUSH(a, p, n, cap)                                                                                             \
+    ((n) == (cap) ? (void) ((p) = arena_grow((a), (p), (size_t) (n), sizeof *(p)), (cap) = (cap) ? (cap) *2 : 8)       \
+                  : (void) 0,                                                                                          \
+        &(p)[(n)++])
 void *arena_grow(Arena *a, void *old, size_t n, size_t size); // room for max(8, 2 n) elements, the first n copied
 
 // ---- strings ----
@@ -51,7 +53,8 @@ bool utf8_valid(const char *p, size_t n);
 int edit_distance(Str a, Str b); // for "did you mean"
 // Text from a file as it may stand in a message: quotes, control and non-ASCII bytes escaped, at most 80 characters.
 const char *str_show(Arena *a, Str s);
-// Text from a file as a name to be printed: as it is, but for what is no text (controls, marks that turn the direction of
+// Text from a file as a name to be printed: as it is, but for what is no text (controls, marks that turn the direction
+// of
 // writing, bytes that are not UTF-8: a '?' each) and beyond 200 bytes.
 Str str_plain(Arena *a, Str s);
 // Text as a C string literal, quotes included: newlines as \n; every byte outside printable ASCII, and every character
@@ -85,10 +88,10 @@ void file_write(FileOut *f, const void *p, size_t n);
 uint64_t file_pos(const FileOut *f);
 const char *file_temp_path(const FileOut *f);
 void file_commit(FileOut *f, bool executable);
-void cleanup_path(const char *path);  // removed when the run ends, however it ends
+void cleanup_path(const char *path); // removed when the run ends, however it ends
 void cleanup_forget(const char *path);
-void cleanup_all(void);               // now: before an exec
-const char *temp_dir(void);           // a fresh folder of this run, removed at its end
+void cleanup_all(void);     // now: before an exec
+const char *temp_dir(void); // a fresh folder of this run, removed at its end
 
 // ---- failing ----
 // `error: ` and one message on stderr, exit status 1. What was found, what was expected, what to do.

@@ -1,5 +1,7 @@
-// ggcc verify. In: a plan, its compiled code, the file's weights. Out: errors of every kernel. The idea: the generated code calls back
-// before and after each step; before, its inputs are overwritten with the interpreter's (and its outputs with rubbish), after,
+// ggcc verify. In: a plan, its compiled code, the file's weights. Out: errors of every kernel. The idea: the generated
+// code calls back
+// before and after each step; before, its inputs are overwritten with the interpreter's (and its outputs with rubbish),
+// after,
 // its outputs are compared. What is compared and how closely is in one table, `tolerance`.
 #define _GNU_SOURCE
 #include "verify.h"
@@ -14,13 +16,15 @@
 #include "../templates/c/half.h"
 #include "../templates/c/q8.h"
 
-// Allowed error as a part of the root mean square of the row plus the value itself. All kernels sum in f32 and the interpreter
+// Allowed error as a part of the root mean square of the row plus the value itself. All kernels sum in f32 and the
+// interpreter
 // in double; kernels with 8-bit inputs are given the very bytes that the interpreter reckons with.
-static const double tolerance[] = {[K_ROWS] = 1e-5, [K_MATMUL] = 2e-5, [K_ATTENTION] = 2e-5, [K_EXPERTS] = 2e-5, [K_STATE] = 2e-5};
+static const double tolerance[] = {
+    [K_ROWS] = 1e-5, [K_MATMUL] = 2e-5, [K_ATTENTION] = 2e-5, [K_EXPERTS] = 2e-5, [K_STATE] = 2e-5};
 
 typedef struct {
-    int checks;           // rows compared
-    double worst;         // error, as a part of what `tolerance` speaks of
+    int checks;   // rows compared
+    double worst; // error, as a part of what `tolerance` speaks of
     bool failed;
 } KernelCheck;
 
@@ -29,8 +33,8 @@ typedef struct {
     const Graph *g;
     Interp *in;
     KernelCheck *kernel;
-    int run, layer;       // whose values the interpreter holds; run -1: none yet
-    int past, rows;       // positions before this batch; its rows
+    int run, layer; // whose values the interpreter holds; run -1: none yet
+    int past, rows; // positions before this batch; its rows
     Out *first;
     bool failed;
 } Verify;
@@ -49,7 +53,9 @@ int piece_claim(Worker *w, int n) {
     (void) w;
     return next_piece < n ? next_piece++ : -1;
 }
-void piece_done(Worker *w, int n) { (void) w, (void) n; }
+void piece_done(Worker *w, int n) {
+    (void) w, (void) n;
+}
 void step_wait(Worker *w) {
     next_piece = 0;
     w->step++;
@@ -64,7 +70,9 @@ static void advance(Verify *v, int stage, int layer) {
         if (v->run >= 0 && g->run[v->run].stage == stage && v->layer == layer) return;
         if (v->run >= 0 && v->layer + 1 < g->run[v->run].first + g->run[v->run].count) v->layer++;
         else if (++v->run < g->n_run) v->layer = g->run[v->run].first;
-        else fail("internal: the program runs a step of stage %.*s, layer %d, out of the plan's order", FMT(g->stage[stage].name), layer);
+        else
+            fail("internal: the program runs a step of stage %.*s, layer %d, out of the plan's order",
+                FMT(g->stage[stage].name), layer);
         interp_step(v->in, v->run, v->layer);
     }
 }
@@ -77,13 +85,15 @@ static uint8_t *place_row(const Verify *v, const Model *m, Place at, int row) {
     return m->scratch + b->offset + (size_t) row * b->row_bytes + (size_t) at.from * 4;
 }
 
-// Keys lie in a page as [kv head][block of 16 positions][width][16], values, and keys that come without values, as [kv head]
+// Keys lie in a page as [kv head][block of 16 positions][width][16], values, and keys that come without values, as [kv
+// head]
 // [position][width] (templates/README.md).
 static void *state_cell(const Verify *v, const Model *m, int stage, int state, bool values, int pos, int64_t element) {
     const StatePlan *sp = &v->p->state[v->p->state_of[stage][state]];
     const State *st = &v->g->stage[stage].state[state];
     uint8_t *page = state_page(m, sp->group, v->p->group[sp->group].page_bytes, 0, pos);
-    int64_t width = values ? st->v.d[1] : st->k.d[1], head = element / width, i = element % width, slot = pos % PAGE, cell;
+    int64_t width = values ? st->v.d[1] : st->k.d[1], head = element / width, i = element % width, slot = pos % PAGE,
+            cell;
     if (values || st->v.n == 0) cell = (head * PAGE + slot) * width + i;
     else cell = ((head * (PAGE / 16) + slot / 16) * width + i) * 16 + slot % 16;
     return page + (values ? sp->v_at : sp->k_at)[v->layer] + cell * (v->p->kv_f32 ? 4 : 2);
@@ -116,7 +126,8 @@ static void give_node(Verify *v, const Model *m, int stage, int node) {
     for (int r = 0; r < x.rows; r++) {
         uint8_t *to = place_row(v, m, at, r);
         int64_t wide = shape_last(n->shape);
-        for (int64_t i = 0; n->type == Q8 && i < x.size; i += wide) quantize_q8(x.real + r * x.size + i, to + (size_t) (i / wide) * plan_q8_bytes(wide), wide);
+        for (int64_t i = 0; n->type == Q8 && i < x.size; i += wide)
+            quantize_q8(x.real + r * x.size + i, to + (size_t) (i / wide) * plan_q8_bytes(wide), wide);
         if (n->type == Q8) continue;
         memcpy(to, x.id ? (const void *) (x.id + r * x.size) : x.real + r * x.size, (size_t) x.size * 4);
     }
@@ -131,7 +142,9 @@ static void before_step(int id, int layer, const Model *m) {
         if (s->node[i].kernel != k->group || !node_is_stored(v->p, k->stage, i)) continue;
         Place at = v->p->place[k->stage][i];
         const Buffer *b = &v->p->buffer[at.buffer];
-        for (int r = 0; r < interp_value(v->in, i).rows; r++) memset(place_row(v, m, at, r), 0xff, b->type == Q8 ? b->row_bytes : (size_t) shape_size(s->node[i].shape) * 4);
+        for (int r = 0; r < interp_value(v->in, i).rows; r++)
+            memset(
+                place_row(v, m, at, r), 0xff, b->type == Q8 ? b->row_bytes : (size_t) shape_size(s->node[i].shape) * 4);
     }
     for (int i = 0; i < s->n_node; i++) {
         if (s->node[i].kernel != k->group) continue;
@@ -152,7 +165,8 @@ static int line_of(Loc loc) {
 }
 
 // Element `i` of row `row` of what `node` stores should be `want`: notes the error, and the first that is too large.
-static void judge(Verify *v, const Kernel *k, int node, const char *part, int row, int64_t i, double got, double want, double scale, double slack) {
+static void judge(Verify *v, const Kernel *k, int node, const char *part, int row, int64_t i, double got, double want,
+    double scale, double slack) {
     KernelCheck *c = &v->kernel[k - v->p->kernel];
     const Node *n = &v->g->stage[k->stage].node[node];
     if (got == want) return;
@@ -162,11 +176,14 @@ static void judge(Verify *v, const Kernel *k, int node, const char *part, int ro
     c->failed = true;
     if (v->failed) return;
     v->failed = true;
-    out(v->first, "kernel %.*s differs from the interpreter: %s%s%.*s", FMT(k->name), op_info[n->op].name, n->name.n ? " " : "", FMT(n->name));
+    out(v->first, "kernel %.*s differs from the interpreter: %s%s%.*s", FMT(k->name), op_info[n->op].name,
+        n->name.n ? " " : "", FMT(n->name));
     if (n->loc.text.n) out(v->first, " (%s:%d)", n->loc.file, line_of(n->loc));
     if (v->g->stage[k->stage].layered) out(v->first, ", layer %d", v->layer);
-    out(v->first, ", row %d (batch of %d from position %d), %s%lld: the program has %.9g, the interpreter %.9g; that is off by %.2g, and %.0e is allowed", row,
-        v->rows, v->past, part, (long long) i, got, want, error, tolerance[k->kind]);
+    out(v->first,
+        ", row %d (batch of %d from position %d), %s%lld: the program has %.9g, the interpreter %.9g; that is off by "
+        "%.2g, and %.0e is allowed",
+        row, v->rows, v->past, part, (long long) i, got, want, error, tolerance[k->kind]);
 }
 
 static double rms(const float *x, int64_t n) {
@@ -180,7 +197,8 @@ static void judge_row(Verify *v, const Kernel *k, int node, int row, const float
     for (int64_t i = 0; i < n; i++) judge(v, k, node, "element ", row, i, got[i], want[i], scale, 0);
 }
 
-// A row of bytes may round the other way where a value stands in the middle, so it is held against the value before rounding.
+// A row of bytes may round the other way where a value stands in the middle, so it is held against the value before
+// rounding.
 static void judge_q8(Verify *v, const Kernel *k, int node, int row, const uint8_t *q, const float *x, int64_t n) {
     const float *d = (const float *) (const void *) (q + n), *ds = d + n / 32;
     const int16_t *s = (const int16_t *) (const void *) (ds + n / 32);
@@ -215,15 +233,19 @@ static void judge_put(Verify *v, const Kernel *k, int node, const Model *m) {
                 memcpy(&half, cell, 2);
                 memcpy(&got, cell, v->p->kv_f32 ? 4 : 2);
                 if (!v->p->kv_f32) got = f16_to_f32(half);
-                double slack = v->p->kv_f32 ? 0 : 0x1p-10 * fabs(want[i]) + 0x1p-24; // a value in the middle may round the other way
-                judge(v, k, node, values ? "element of the value " : "element of the key ", r, i, got, want[i], scale, slack);
+                double slack = v->p->kv_f32
+                    ? 0
+                    : 0x1p-10 * fabs(want[i]) + 0x1p-24; // a value in the middle may round the other way
+                judge(v, k, node, values ? "element of the value " : "element of the key ", r, i, got, want[i], scale,
+                    slack);
             }
         }
     }
 }
 
 // Ids are right or wrong.
-static void judge_ids(Verify *v, const Kernel *k, int node, int row, const int32_t *got, const int32_t *want, int64_t n) {
+static void judge_ids(
+    Verify *v, const Kernel *k, int node, int row, const int32_t *got, const int32_t *want, int64_t n) {
     for (int64_t i = 0; i < n; i++) judge(v, k, node, "id ", row, i, got[i], want[i], 1, 0);
 }
 
@@ -243,9 +265,12 @@ static void after_step(int id, int layer, const Model *m) {
             v->kernel[k - v->p->kernel].checks++;
             int64_t wide = shape_last(n->shape);
             for (int64_t part = 0; n->type == Q8 && part < want.size; part += wide)
-                judge_q8(v, k, i, r, got + (size_t) (part / wide) * plan_q8_bytes(wide), want.real + r * want.size + part, wide);
-            if (n->type == I32) judge_ids(v, k, i, r, (const int32_t *) (const void *) got, want.id + r * want.size, want.size);
-            else if (n->type != Q8) judge_row(v, k, i, r, (const float *) (const void *) got, want.real + r * want.size, want.size);
+                judge_q8(v, k, i, r, got + (size_t) (part / wide) * plan_q8_bytes(wide),
+                    want.real + r * want.size + part, wide);
+            if (n->type == I32)
+                judge_ids(v, k, i, r, (const int32_t *) (const void *) got, want.id + r * want.size, want.size);
+            else if (n->type != Q8)
+                judge_row(v, k, i, r, (const float *) (const void *) got, want.real + r * want.size, want.size);
         }
     }
 }
@@ -272,7 +297,8 @@ static void program_open(Program *pr, const Traced *t, Arena *a, int positions) 
     const ModelInfo *info = dlsym(so, "model_info");
     *(void **) &pr->forward = dlsym(so, "model_forward");
     if (!info || !pr->forward) fail("internal: %s does not define model_info and model_forward", t->object);
-    if (info->scratch_bytes != p->scratch_bytes || info->weight_bytes != p->weight_bytes) fail("internal: the code was generated from another plan");
+    if (info->scratch_bytes != p->scratch_bytes || info->weight_bytes != p->weight_bytes)
+        fail("internal: the code was generated from another plan");
     Model *m = &pr->m;
     m->weights = (const uint8_t *) file_map(t->weights).p;
     m->scratch = aligned(a, p->scratch_bytes);
@@ -288,7 +314,7 @@ static void program_open(Program *pr, const Traced *t, Arena *a, int positions) 
     m->token = pr->token = NEWN(a, int32_t, p->max_batch), m->pos = pr->pos = NEWN(a, int32_t, p->max_batch);
     m->seq = pr->seq = NEWN(a, int32_t, p->max_batch), m->out = pr->out = NEWN(a, int32_t, p->max_out);
     m->out_pos = pr->out_pos = NEWN(a, int32_t, p->max_out), m->out_seq = pr->out_seq = NEWN(a, int32_t, p->max_out);
-    m->logits = NEWN(a, float, (int64_t) p->max_out * shape_size(p->graph->global[p->graph->logits].shape));
+    m->logits = NEWN(a, float, (int64_t) p->max_out *shape_size(p->graph->global[p->graph->logits].shape));
     pr->want = NEWN(a, bool, p->max_batch);
 }
 
@@ -302,7 +328,8 @@ static void batch(Verify *v, Program *pr, int n) {
         state = state * 1664525 + 1013904223;
         pr->token[r] = (int32_t) ((uint64_t) state * (uint64_t) v->g->n_vocab >> 32);
         pr->pos[r] = v->past + r;
-        pr->want[r] = m->outs < v->p->max_out && (r == n - 1 || (m->outs + 1 < v->p->max_out && (r == 0 || r == n / 3)));
+        pr->want[r] =
+            m->outs < v->p->max_out && (r == n - 1 || (m->outs + 1 < v->p->max_out && (r == 0 || r == n / 3)));
         if (!pr->want[r]) continue;
         pr->out[m->outs] = r, pr->out_pos[m->outs] = pr->pos[r], pr->out_seq[m->outs++] = 0;
     }
@@ -314,7 +341,8 @@ static void batch(Verify *v, Program *pr, int n) {
     interp_end(v->in);
 }
 
-// Batches at the start (some rows, one row, rows over a page's end), then around each position where something changes: the edge
+// Batches at the start (some rows, one row, rows over a page's end), then around each position where something changes:
+// the edge
 // of every window, and far from the start.
 static void all_batches(Verify *v, Program *pr, int positions) {
     const int first[] = {37, 1, 30, 2, 1};
@@ -340,7 +368,8 @@ static void print_table(const Verify *v) {
     printf("%-44s %8s %14s %8s\n", "kernel", "rows", "largest error", "allowed");
     for (int i = 0; i < v->p->n_kernel; i++) {
         const Kernel *k = &v->p->kernel[i];
-        printf("%-44.*s %8d %14.1e %8.0e%s\n", FMT(k->name), v->kernel[i].checks, v->kernel[i].worst, tolerance[k->kind], v->kernel[i].failed ? "  WRONG" : "");
+        printf("%-44.*s %8d %14.1e %8.0e%s\n", FMT(k->name), v->kernel[i].checks, v->kernel[i].worst,
+            tolerance[k->kind], v->kernel[i].failed ? "  WRONG" : "");
     }
 }
 
@@ -357,8 +386,9 @@ static void check_passes(const Graph *spec, const Graph *lowered, int threads) {
     int64_t width = shape_size(spec->global[spec->logits].shape);
     for (int64_t i = 0; i < (n + 4) / 5 * width; i++)
         if (memcmp(&x[i], &y[i], sizeof *x))
-            fail_check("the passes changed a value: logit %lld of position %lld is %.9g in the graph as built and %.9g in the lowered one",
-                       (long long) (i % width), (long long) (i / width * 5), x[i], y[i]);
+            fail_check("the passes changed a value: logit %lld of position %lld is %.9g in the graph as built and %.9g "
+                       "in the lowered one",
+                (long long) (i % width), (long long) (i / width * 5), x[i], y[i]);
     interp_free(a);
     interp_free(b);
 }
@@ -373,7 +403,11 @@ int verify(const char *model, const CompileOptions *opt, int threads) {
         if (p->group[g].window + 32 > positions) positions = p->group[g].window + 32;
     if (positions > p->graph->n_ctx) positions = p->graph->n_ctx;
     Out first = out_new(a);
-    Verify v = {.p = p, .g = p->graph, .first = &first, .in = interp_new(p->graph, threads), .kernel = NEWN(a, KernelCheck, p->n_kernel)};
+    Verify v = {.p = p,
+        .g = p->graph,
+        .first = &first,
+        .in = interp_new(p->graph, threads),
+        .kernel = NEWN(a, KernelCheck, p->n_kernel)};
     interp_kv_f16(v.in, !p->kv_f32);
     Program pr = {0};
     program_open(&pr, &t, a, (int) positions);

@@ -1,5 +1,7 @@
-// Views: what values that move no data (reshape, slice) are of the value behind them, and the pass that copies where a reader
-// cannot follow. In: nodes of a stage. Out: strides. The idea: a view is a walk with one step for each axis; only a reshape
+// Views: what values that move no data (reshape, slice) are of the value behind them, and the pass that copies where a
+// reader
+// cannot follow. In: nodes of a stage. Out: strides. The idea: a view is a walk with one step for each axis; only a
+// reshape
 // that would need two steps for one axis is none, and it gets a copy to be a view of.
 #include "passes.h"
 
@@ -24,7 +26,7 @@ static bool reshape_view(View *v, Shape to) {
         while (j < to.n && to.d[j] == 1) j++, first = j;
         for (;;) { // the fewest axes of both that hold as many
             if (new < old && j < to.n) new *= to.d[j++];
-            else if (old < new && last + 1 < n) old *= d[++last];
+            else if (old < new &&last + 1 < n) old *= d[++last];
             else break;
         }
         if (old != new) return false;
@@ -58,7 +60,9 @@ static bool inner_range(const View *v, int axes) {
     return v->ok;
 }
 
-bool view_is_range(const View *v) { return inner_range(v, v->shape.n); }
+bool view_is_range(const View *v) {
+    return inner_range(v, v->shape.n);
+}
 
 bool view_is_whole(const Stage *s, const View *v) {
     return view_is_range(v) && v->from == 0 && shape_size(v->shape) == shape_size(s->node[v->base].shape);
@@ -75,7 +79,8 @@ bool behind_views_by(const Stage *s, int node, int64_t parts, int *base, int64_t
     Shape split = {.n = 2, .d = {parts, shape_size(v.shape) / parts}};
     *base = v.base;
     int64_t width = shape_size(s->node[v.base].shape) / parts;
-    if (!v.ok || shape_size(v.shape) % parts || shape_size(s->node[v.base].shape) % parts || !reshape_view(&v, split)) return false;
+    if (!v.ok || shape_size(v.shape) % parts || shape_size(s->node[v.base].shape) % parts || !reshape_view(&v, split))
+        return false;
     *from = v.from;
     bool steps = parts == 1 || v.stride[0] == width, inner = split.d[1] == 1 || v.stride[1] == 1;
     return steps && inner && v.from + split.d[1] <= width;
@@ -84,13 +89,28 @@ bool behind_views_by(const Stage *s, int node, int64_t parts, int *base, int64_t
 // ---- the pass: copies for readers that take no strides ----
 // needs: nothing. keeps: every value. breaks: node numbers.
 
-typedef enum { ANY, HEADS, RANGE, WHOLE } Need; // any walk; inner axis one range; all one range; all of a value, as it was stored
+typedef enum {
+    ANY,
+    HEADS,
+    RANGE,
+    WHOLE
+} Need; // any walk; inner axis one range; all one range; all of a value, as it was stored
 
 static Need need_of(const Node *n, int operand) {
     switch (n->op) {
-    case OP_reshape: case OP_slice: case OP_take: case OP_copy: case OP_id: return ANY;
-    case OP_rms_norm: case OP_layer_norm: return operand ? ANY : HEADS;
-    case OP_l2_norm: case OP_softmax: case OP_sum: case OP_mean: case OP_rmax: case OP_q8: return HEADS;
+    case OP_reshape:
+    case OP_slice:
+    case OP_take:
+    case OP_copy:
+    case OP_id: return ANY;
+    case OP_rms_norm:
+    case OP_layer_norm: return operand ? ANY : HEADS;
+    case OP_l2_norm:
+    case OP_softmax:
+    case OP_sum:
+    case OP_mean:
+    case OP_rmax:
+    case OP_q8: return HEADS;
     case OP_rope: return operand ? RANGE : HEADS;
     case OP_set: return WHOLE;
     default: break;
@@ -99,7 +119,8 @@ static Need need_of(const Node *n, int operand) {
     return class == CLASS_MAP ? ANY : class == CLASS_HEAVY ? WHOLE : RANGE;
 }
 
-static bool given_already(const Stage *s, int base, int global) { // its place is another global's, or this one's from before
+static bool given_already(
+    const Stage *s, int base, int global) { // its place is another global's, or this one's from before
     if (s->node[base].op == OP_get) return true;
     for (int i = 0; i < s->n_node; i++) {
         if (s->node[i].op != OP_set || s->node[i].num[0] == global) continue;
@@ -120,7 +141,8 @@ static bool follows(const Stage *s, const Node *n, int operand, int in) {
         return reshape_view(&to, n->shape);
     }
     if (need == ANY) return true;
-    bool number = class == CLASS_SOURCE && s->node[v.base].op != OP_get && s->node[v.base].op != OP_weight; // lies nowhere
+    bool number =
+        class == CLASS_SOURCE && s->node[v.base].op != OP_get && s->node[v.base].op != OP_weight; // lies nowhere
     if (number && !((n->op == OP_embed || n->op == OP_angles) && s->node[v.base].type == I32)) return false;
     if (n->op == OP_attention && s->node[v.base].op == OP_weight) return view_is_whole(s, &v); // sinks
     if (need == HEADS) return inner_range(&v, 1);
@@ -139,8 +161,10 @@ void copy_pieces(Graph *g, Report *r) {
                 int in = kept[k] = b.map[n.in[k]];
                 if (follows(&g->stage[si], &n, k, in)) continue;
                 const Node from = g->stage[si].node[in];
-                b.map[n.in[k]] = node_new(g, si, NODE(.op = OP_copy, .n_in = 1, .in = {in}, .name = from.name, .loc = from.loc));
-                report(r, &g->stage[si], str_fmt(g->arena, "a copy of %.*s for %s", FMT(from.name), op_info[n.op].name), "");
+                b.map[n.in[k]] =
+                    node_new(g, si, NODE(.op = OP_copy, .n_in = 1, .in = {in}, .name = from.name, .loc = from.loc));
+                report(r, &g->stage[si], str_fmt(g->arena, "a copy of %.*s for %s", FMT(from.name), op_info[n.op].name),
+                    "");
             }
             rebuild_copy(&b, i);
             for (int k = 0; k < n.n_in; k++) b.map[n.in[k]] = kept[k];

@@ -36,6 +36,7 @@ const char *const chat_cases[CHAT_CASES] = {
 
 int chat_case_open(Render *r, void *memory, size_t size, int which, const char *bos, const char *eos) {
     render_open(r, memory, size, (TemplateTime){2026, 7, 26, 9, 5, 3, 0});
+    r->most_steps = CHAT_CASE_STEPS;
     if (render_vars(r, chat_cases[which], strlen(chat_cases[which])) < 0) return -1;
     if (bos && render_set(r, "bos_token", bos) < 0) return -1;
     return eos ? render_set(r, "eos_token", eos) : 0;

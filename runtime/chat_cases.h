@@ -5,7 +5,7 @@
 
 #include "chat_template.h"
 
-enum { CHAT_CASES = 9, CHAT_CASE_MEMORY = 64 << 20 };
+enum { CHAT_CASES = 9, CHAT_CASE_PLAIN = 2, CHAT_CASE_MEMORY = 64 << 20, CHAT_CASE_STEPS = 1000000 };
 
 typedef struct {
     uint64_t hash; // of the text, or of the message of the error

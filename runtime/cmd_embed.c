@@ -1,4 +1,5 @@
-// The command embed: what an encoder makes of a text. In: tokens. Out: raw float32, one vector, or (--pool none) one for each token.
+// The command embed: what an encoder makes of a text. In: tokens. Out: raw float32, one vector, or (--pool none) one
+// for each token.
 // How rows become one vector is compiled in when the model's file says it; --pool chooses otherwise, from the rows.
 #define _GNU_SOURCE
 #include "error.h"

@@ -50,7 +50,8 @@ typedef struct {
     int n_group;
     StateGroup group[MAX_GROUP];
     const char *cpu;                  // instruction sets the code needs, space-separated, as /proc/cpuinfo spells them
-    const char *info;                 // what `info` prints: sizes, kernels, ignored names, memory plan; ends with a newline
+    // what `info` prints: sizes, kernels, ignored names, memory plan; ends with a newline
+    const char *info;
     const char *kv_type;              // "f16" or "f32"
     uint64_t param_count;
 } ModelInfo;
@@ -100,7 +101,8 @@ void step_wait(Worker *w);           // until the step is over; then the next
 // ---- generated ----
 void model_forward(const Model *m, Worker *w);
 
-// STEP(w, id, layer, n, p) { ... }: PIECES, numbered. `id` counts the steps of the plan, layer is 0 outside layers. Compiled with
+// STEP(w, id, layer, n, p) { ... }: PIECES, numbered. `id` counts the steps of the plan, layer is 0 outside layers.
+// Compiled with
 // -DTRACE (ggcc verify: one thread), it calls back before and after.
 #ifdef TRACE
 extern void (*trace_before)(int id, int layer, const Model *m);

@@ -32,7 +32,8 @@ int state_reserve(State *s, int seq, int n);
 // After it: these positions are part of the past.
 void state_advance(State *s, int seq, int n);
 // Back to the first n tokens. Fails when a window has given up what position n - 1 saw: that is held at all times, so
-// the last token can be evaluated again. State that does not grow has no way back but to the start: then all n tokens are
+// the last token can be evaluated again. State that does not grow has no way back but to the start: then all n tokens
+// are
 // to be evaluated again.
 int state_truncate(State *s, int seq, int n);
 

@@ -1,4 +1,5 @@
-// Runs during the build: embed LIST OUT. In: a list of files, one a line, or NAME=FILE. Out: one C file that holds their bytes, for
+// Runs during the build: embed LIST OUT. In: a list of files, one a line, or NAME=FILE. Out: one C file that holds
+// their bytes, for
 // compiler/embed.h. String literals, because compilers read them far faster than lists of numbers.
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-// A target: numbers, strings and a few functions. What the plan asks before it decides, and what the emitter and the tool chain
+// A target: numbers, strings and a few functions. What the plan asks before it decides, and what the emitter and the
+// tool chain
 // print. No model knowledge. The only place besides templates/ that knows instruction sets.
 #ifndef TARGET_H
 #define TARGET_H
@@ -18,10 +19,12 @@ typedef struct {
     int max_pieces;      // pieces of one product, about
 } Target;
 
-// Whether kernels read this format from packed panels with inputs rounded to 8 bits (else: the file's rows, f32 inputs).
+// Whether kernels read this format from packed panels with inputs rounded to 8 bits (else: the file's rows, f32
+// inputs).
 bool target_packs(const Target *t, int type, int64_t in);
 
-// The target for `-march=NAME` of this compiler ("native": this machine); fails when the compiler is not there, naming the package.
+// The target for `-march=NAME` of this compiler ("native": this machine); fails when the compiler is not there, naming
+// the package.
 const Target *target_for(Arena *a, const char *cc, const char *march);
 
 #endif

@@ -1,6 +1,9 @@
-// Products of a stack on packed panels: each part of a row meets the product that its id names (experts), or the one of its own
-// number (EACH). c/experts.c is the same on the file's rows. In: the stack's panels, product after product, q8 inputs, ids
-// [rows][TOP]. Out: sixteen outputs of a part at a time to `store`. The inputs of the parts that meet a product are gathered,
+// Products of a stack on packed panels: each part of a row meets the product that its id names (experts), or the one of
+// its own
+// number (EACH). c/experts.c is the same on the file's rows. In: the stack's panels, product after product, q8 inputs,
+// ids
+// [rows][TOP]. Out: sixteen outputs of a part at a time to `store`. The inputs of the parts that meet a product are
+// gathered,
 // so that a panel is unpacked once for many.
 //
 //@ template experts

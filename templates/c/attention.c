@@ -1,7 +1,9 @@
 // Attention with grouped heads over paged keys and values, for any instruction set (simd.h is what differs).
 // In: queries [rows][H][DK], the batch's positions and sequences, the state's pages. Out: [rows][H][DV].
-// A row sees the positions up to its own: all, WINDOW, or those since the last multiple of CHUNK; or all that its sequence has
-// (ALL), or AROUND / 2 to each side. Of these PICKS, if any, are the only ones: blocks of BLOCK positions, in SETS sets.
+// A row sees the positions up to its own: all, WINDOW, or those since the last multiple of CHUNK; or all that its
+// sequence has
+// (ALL), or AROUND / 2 to each side. Of these PICKS, if any, are the only ones: blocks of BLOCK positions, in SETS
+// sets.
 // A piece is some query heads of one kv head and some rows. Rows of one sequence go through its pages together, so
 // that each key and value is read once for them all. Pages lie at absolute positions and the running maximum changes
 // only from page to page: a row has the same bits however the batch was cut.
@@ -67,7 +69,7 @@ static inline float attention_slope(int h) {                                    
     int n = 1;                                                                        //@ when ALIBI
     while (n * 2 <= H) n *= 2;                                                        //@ when ALIBI
     const float steps = h < n ? (float) (h + 1) : 0.5f * (float) (2 * (h - n) + 1);   //@ when ALIBI
-    return exp2f(-ALIBI * steps / (float) n);                                         //@ when ALIBI
+    return __builtin_exp2f(-ALIBI * steps / (float) n);                                         //@ when ALIBI
 }                                                                                     //@ when ALIBI
 // Which positions of a page are picked, and seen at all.
 static inline void attention_picked(const int32_t *restrict list, int page, int *from, int *to, float *restrict s) { //@ when PICKS

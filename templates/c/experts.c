@@ -1,6 +1,8 @@
-// Products of a stack, on the file's own rows, for every format and any machine: each part of a row meets the product that its
+// Products of a stack, on the file's own rows, for every format and any machine: each part of a row meets the product
+// that its
 // id names (experts), or the one of its own number (EACH). In: the stack, inputs of f32, ids [rows][TOP]. Out: sixteen
-// outputs of a part at a time to `store`. A piece is some panels of one product, for all the parts that meet it, so that a
+// outputs of a part at a time to `store`. A piece is some panels of one product, for all the parts that meet it, so
+// that a
 // weight is read once for a batch. A part has the same bits whoever else is there.
 //
 //@ template experts

@@ -1,5 +1,7 @@
-// Attention on a cache of one column for each position, of which the values are a part (attention.c is the same on keys and values
-// apart, and says what rows see). In: queries [rows][H][DK], the batch's positions and sequences, the state's pages. Out: [rows][H][DV]. Values are
+// Attention on a cache of one column for each position, of which the values are a part (attention.c is the same on keys
+// and values
+// apart, and says what rows see). In: queries [rows][H][DK], the batch's positions and sequences, the state's pages.
+// Out: [rows][H][DV]. Values are
 // DV numbers of a column from V_FROM on.
 //
 //@ template attention
@@ -43,7 +45,19 @@
 
 #include "latent.h"
 
-enum { H = 9, G = 3, DK = 64, DV = 64, V_FROM = 0, WINDOW = 300, CHUNK = 128, AROUND = 24, GROUP = 0, PAGE_BYTES = 49152, HEADS = 3 };
+enum {
+    H = 9,
+    G = 3,
+    DK = 64,
+    DV = 64,
+    V_FROM = 0,
+    WINDOW = 300,
+    CHUNK = 128,
+    AROUND = 24,
+    GROUP = 0,
+    PAGE_BYTES = 49152,
+    HEADS = 3
+};
 enum { ROWS = 16, PICKS = 16, SETS = 1, BLOCK = 2 };
 #define ALIBI 8.0f
 static float sinks[H];
@@ -60,34 +74,35 @@ static inline int attention_end(const Model *m, int seq) { //@ when AHEAD
     int r = m->rows - 1;                                   //@ when AHEAD
     while (r > 0 && m->seq[r] != seq) r--;                 //@ when AHEAD
     return m->pos[r];                                      //@ when AHEAD
-}                                                          //@ when AHEAD
+} //@ when AHEAD
 // How much less a head sees with each position further off.
-static inline float attention_slope(int h) {                                          //@ when ALIBI
-    int n = 1;                                                                        //@ when ALIBI
-    while (n * 2 <= H) n *= 2;                                                        //@ when ALIBI
-    const float steps = h < n ? (float) (h + 1) : 0.5f * (float) (2 * (h - n) + 1);   //@ when ALIBI
-    return exp2f(-ALIBI * steps / (float) n);                                         //@ when ALIBI
-}                                                                                     //@ when ALIBI
+static inline float attention_slope(int h) {                                        //@ when ALIBI
+    int n = 1;                                                                      //@ when ALIBI
+    while (n * 2 <= H) n *= 2;                                                      //@ when ALIBI
+    const float steps = h < n ? (float) (h + 1) : 0.5f * (float) (2 * (h - n) + 1); //@ when ALIBI
+    return __builtin_exp2f(-ALIBI * steps / (float) n);                                       //@ when ALIBI
+} //@ when ALIBI
 // Which positions of a page are picked, and seen at all.
-static inline void attention_picked(const int32_t *restrict list, int page, int *from, int *to, float *restrict s) { //@ when PICKS
-    uint64_t picked = 0;                                                                //@ when PICKS
-    for (int i = 0; i < PICKS; i++) {                                                   //@ when PICKS
-        const int b = list[i] * BLOCK - page;                                           //@ when PICKS
-        for (int j = b < 0 ? 0 : b; list[i] >= 0 && j < b + BLOCK && j < PAGE; j++)     //@ when PICKS
-            picked |= (uint64_t) (j >= *from && j <= *to) << j;                         //@ when PICKS
-    }                                                                                   //@ when PICKS
+static inline void attention_picked(
+    const int32_t *restrict list, int page, int *from, int *to, float *restrict s) {            //@ when PICKS
+    uint64_t picked = 0;                                                                        //@ when PICKS
+    for (int i = 0; i < PICKS; i++) {                                                           //@ when PICKS
+        const int b = list[i] * BLOCK - page;                                                   //@ when PICKS
+        for (int j = b < 0 ? 0 : b; list[i] >= 0 && j < b + BLOCK && j < PAGE; j++)             //@ when PICKS
+            picked |= (uint64_t) (j >= *from && j <= *to) << j;                                 //@ when PICKS
+    }                                                                                           //@ when PICKS
     for (int j = 0; j < PAGE; j++) s[j] = select_f32(picked >> j & 1, s[j], -__builtin_inff()); //@ when PICKS
-    if (!picked) *from = 1, *to = 0;                                                    //@ when PICKS
-}                                                                                       //@ when PICKS
+    if (!picked) *from = 1, *to = 0;                                                            //@ when PICKS
+} //@ when PICKS
 
 // The positions that a row at p sees, of a sequence that ends at `end`. Later rows see no earlier ones.
 static inline void attention_sees(int p, int end, int *from, int *to) {
     *from = 0, *to = p;
-    if (p >= WINDOW) *from = p - WINDOW + 1;                //@ when WINDOW
-    *from = p / CHUNK * CHUNK;                              //@ when CHUNK
-    *to = end;                                              //@ when ALL
-    if (p > AROUND / 2) *from = p - AROUND / 2;             //@ when AROUND
-    *to = p + AROUND / 2 < end ? p + AROUND / 2 : end;      //@ when AROUND
+    if (p >= WINDOW) *from = p - WINDOW + 1;           //@ when WINDOW
+    *from = p / CHUNK * CHUNK;                         //@ when CHUNK
+    *to = end;                                         //@ when ALL
+    if (p > AROUND / 2) *from = p - AROUND / 2;        //@ when AROUND
+    *to = p + AROUND / 2 < end ? p + AROUND / 2 : end; //@ when AROUND
     (void) end;
 }
 
@@ -117,11 +132,13 @@ static void attention_some(const Model *m, uint64_t k_at, const float *restrict 
         latent_scores(k, bytes_KV == 4, query[0], DK, n * HEADS, from, to, s);
         for (int t = 0; t < n * HEADS; t++) {
             attention_sees(pos[t / HEADS], end, &seen_from, &seen_to);
-            int t_from = seen_from > page ? seen_from - page : 0, t_to = seen_to - page < PAGE ? seen_to - page : PAGE - 1;
+            int t_from = seen_from > page ? seen_from - page : 0,
+                t_to = seen_to - page < PAGE ? seen_to - page : PAGE - 1;
             for (int j = 0; j < PAGE; j++) s[t][j] = SOFTCAP * tanh_f32(s[t][j] * (1 / SOFTCAP)); //@ when SOFTCAP
             const float slope = attention_slope(h + t % HEADS), at_row = (float) (pos[t / HEADS] - page); //@ when ALIBI
             for (int j = 0; j < PAGE; j++) s[t][j] -= slope * abs_f32(at_row - (float) j);                //@ when ALIBI
-            attention_picked(picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS, page, &t_from, &t_to, s[t]); //@ when PICKS
+            attention_picked(picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS, page, &t_from, &t_to,
+                s[t]); //@ when PICKS
             const float factor = attend_softmax(s[t], t_from, t_to, &seen[t]);
             if (factor != 1)
                 for (int d = 0; d < DV; d++) sum[t][d] *= factor;
@@ -134,8 +151,8 @@ static void attention_some(const Model *m, uint64_t k_at, const float *restrict 
     }
 }
 
-static void attention(const Model *m, uint64_t k_at, const float *restrict q, float *restrict o,
-    const int32_t *pos, const int32_t *seq, int rows, int piece /*@ args */) {
+static void attention(const Model *m, uint64_t k_at, const float *restrict q, float *restrict o, const int32_t *pos,
+    const int32_t *seq, int rows, int piece /*@ args */) {
     const int groups = H / HEADS, h = piece % groups * HEADS;
     const int r0 = piece / groups * ROWS, r1 = r0 + ROWS < rows ? r0 + ROWS : rows;
     for (int r = r0, n; r < r1; r += n) {

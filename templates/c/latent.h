@@ -1,6 +1,8 @@
 //@ needs attend.h
-// Attention on a cache of one column for each position, of which the values are a part: rows of `width` numbers, [kv head][position]
-// [width], so that a column is a vector for scores and values alike. A few queries go together; every sum is the same sequence of steps
+// Attention on a cache of one column for each position, of which the values are a part: rows of `width` numbers, [kv
+// head][position]
+// [width], so that a column is a vector for scores and values alike. A few queries go together; every sum is the same
+// sequence of steps
 // however many they are.
 
 // s[q][j] for positions j from .. to: one vector of partial sums along the column, then its lanes, then the rest.
@@ -19,7 +21,8 @@ static inline __attribute__((always_inline)) void latent_some_scores(const uint8
         for (int t = 0; t < n; t++) {
             float dot = vf_sum(sum[t]);
             for (int64_t i = whole; i < width; i++) {
-                const float key = wide ? float_at(k + 4 * (j * width + i)) : f16_to_f32(read_u16(k + 2 * (j * width + i)));
+                const float key =
+                    wide ? float_at(k + 4 * (j * width + i)) : f16_to_f32(read_u16(k + 2 * (j * width + i)));
                 dot = fma_f32(q[t * width + i], key, dot);
             }
             s[t][j] = dot;
@@ -27,8 +30,8 @@ static inline __attribute__((always_inline)) void latent_some_scores(const uint8
     }
 }
 
-static inline void latent_scores(const uint8_t *restrict k, const int wide, const float *restrict q, int64_t width, int n,
-    int from, int to, float (*restrict s)[PAGE]) {
+static inline void latent_scores(const uint8_t *restrict k, const int wide, const float *restrict q, int64_t width,
+    int n, int from, int to, float (*restrict s)[PAGE]) {
     for (; n >= 4; n -= 4, q += 4 * width, s += 4) latent_some_scores(k, wide, q, width, 4, from, to, s);
     for (; n > 0; n--, q += width, s++) latent_some_scores(k, wide, q, width, 1, from, to, s);
 }
@@ -52,7 +55,8 @@ static inline __attribute__((always_inline)) void latent_some_values(const uint8
     for (int64_t i = whole; i < dv; i++)
         for (int t = 0; t < n; t++)
             for (int j = from; j <= to; j++) {
-                const float value = wide ? float_at(v + 4 * (j * width + i)) : f16_to_f32(read_u16(v + 2 * (j * width + i)));
+                const float value =
+                    wide ? float_at(v + 4 * (j * width + i)) : f16_to_f32(read_u16(v + 2 * (j * width + i)));
                 o[t * dv + i] = fma_f32(p[t][j], value, o[t * dv + i]);
             }
 }

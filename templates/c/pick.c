@@ -1,7 +1,11 @@
-// The best positions, or blocks of positions, for each row: of what it sees, the TOP with the largest scores, larger first, the lower one of
-// equals; -1 where there are fewer. In: queries [rows][H][D], keys in pages (rows of D: latent.h), WEIGHTED: weights [rows][H]. Out: [rows][SETS][TOP].
-// WEIGHTED: a position's score is the sum over heads of weight times max(query . key, 0), in order of heads; one set. Else a
-// block's score is its largest query . key over the heads of one kv head, a set each, and the last LOCAL blocks always come first.
+// The best positions, or blocks of positions, for each row: of what it sees, the TOP with the largest scores, larger
+// first, the lower one of
+// equals; -1 where there are fewer. In: queries [rows][H][D], keys in pages (rows of D: latent.h), WEIGHTED: weights
+// [rows][H]. Out: [rows][SETS][TOP].
+// WEIGHTED: a position's score is the sum over heads of weight times max(query . key, 0), in order of heads; one set.
+// Else a
+// block's score is its largest query . key over the heads of one kv head, a set each, and the last LOCAL blocks always
+// come first.
 // A piece is one row and one set.
 //
 //@ template pick
@@ -35,16 +39,32 @@
 
 #include "latent.h"
 
-enum { H = 4, G = 1, D = 16, SETS = 1, TOP = 8, BLOCK = 1, LOCAL = 1, WEIGHTED = 1, MOST = 256, WINDOW = 8, CHUNK = 8, GROUP = 0, PAGE_BYTES = 49152 };
+enum {
+    H = 4,
+    G = 1,
+    D = 16,
+    SETS = 1,
+    TOP = 8,
+    BLOCK = 1,
+    LOCAL = 1,
+    WEIGHTED = 1,
+    MOST = 256,
+    WINDOW = 8,
+    CHUNK = 8,
+    GROUP = 0,
+    PAGE_BYTES = 49152
+};
 #define bytes_KV bytes_f16
 //@ begin
 // Scores of the page's positions, added to or compared with what the blocks have.
-static void pick_page(const uint8_t *restrict k, const float *restrict q, const float *restrict weight, int page, int from, int to,
-    float *restrict score) {
+static void pick_page(const uint8_t *restrict k, const float *restrict q, const float *restrict weight, int page,
+    int from, int to, float *restrict score) {
     _Alignas(64) float s[H / G * (WEIGHTED ? G : 1)][PAGE];
     const int heads = H / G * (WEIGHTED ? G : 1);
     if (WEIGHTED && G > 1)
-        for (int g = 0; g < G; g++) latent_scores(k + (size_t) g * PAGE * D * bytes_KV, bytes_KV == 4, q + g * (H / G) * D, D, H / G, from, to, s + g * (H / G));
+        for (int g = 0; g < G; g++)
+            latent_scores(k + (size_t) g * PAGE * D * bytes_KV, bytes_KV == 4, q + g * (H / G) * D, D, H / G, from, to,
+                s + g * (H / G));
     else latent_scores(k, bytes_KV == 4, q, D, heads, from, to, s);
     for (int j = from; j <= to; j++) {
         float sum = 0, best = -__builtin_inff();
@@ -93,8 +113,8 @@ static void pick_best(const float *restrict score, int count, int32_t *restrict 
     }
 }
 
-static void pick(const Model *m, uint64_t at, const float *restrict q, const float *restrict weights, int32_t *restrict o,
-    const int32_t *pos, const int32_t *seq, int rows, int piece) {
+static void pick(const Model *m, uint64_t at, const float *restrict q, const float *restrict weights,
+    int32_t *restrict o, const int32_t *pos, const int32_t *seq, int rows, int piece) {
     const int r = piece / SETS, set = piece % SETS, p = pos[r];
     float score[MOST];
     int first = 0, last = p;
@@ -103,7 +123,8 @@ static void pick(const Model *m, uint64_t at, const float *restrict q, const flo
     const int count = last / BLOCK + 1;
     for (int i = 0; i < count; i++) score[i] = -__builtin_inff();
     for (int page = first / PAGE * PAGE; page <= last; page += PAGE) {
-        const uint8_t *k = state_page(m, GROUP, PAGE_BYTES, seq[r], page) + at + (size_t) (WEIGHTED ? 0 : set) * PAGE * D * bytes_KV;
+        const uint8_t *k =
+            state_page(m, GROUP, PAGE_BYTES, seq[r], page) + at + (size_t) (WEIGHTED ? 0 : set) * PAGE * D * bytes_KV;
         pick_page(k, q + ((size_t) r * H + (size_t) (WEIGHTED ? 0 : set * (H / G))) * D, weights + (size_t) r * H, page,
             first > page ? first - page : 0, last - page < PAGE ? last - page : PAGE - 1, score);
     }

@@ -1,4 +1,5 @@
-// One value for the sequence of each wanted row: the mean of its rows (HOW 0), its first (1) or its last (2). In: x [rows][SIZE]. Out:
+// One value for the sequence of each wanted row: the mean of its rows (HOW 0), its first (1) or its last (2). In: x
+// [rows][SIZE]. Out:
 // [outs][SIZE]. All rows of a sequence are in the batch, next to each other. A piece is one wanted row.
 //
 //@ template pool

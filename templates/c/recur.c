@@ -1,7 +1,10 @@
-// A linear recurrence over the rows of each sequence, in order: for each of H heads a matrix M [K][V] of f32 that lasts,
+// A linear recurrence over the rows of each sequence, in order: for each of H heads a matrix M [K][V] of f32 that
+// lasts,
 //     M' = diag(decay) M + write (erase^T M) + key value^T, and read^T M' (or, BEFORE, read^T M) is the row's result.
-// In: the operands, rows of the batch; *_STEP: how far the operand of head h lies from that of head h - 1 (0: all heads have the
-// same), DECAY_ONE: one decay for all keys. Out: [rows][H][V]. A piece is HEADS heads of all rows, so a state is read once for a batch, and
+// In: the operands, rows of the batch; *_STEP: how far the operand of head h lies from that of head h - 1 (0: all heads
+// have the
+// same), DECAY_ONE: one decay for all keys. Out: [rows][H][V]. A piece is HEADS heads of all rows, so a state is read
+// once for a batch, and
 // a row's bits do not depend on the batch.
 //
 //@ template recur
@@ -35,37 +38,51 @@
 
 #include "row.h"
 
-enum { H = 4, K = 8, V = 8, HEADS = 1, DECAY_ROW = 32, DECAY_STEP = 8, DECAY_ONE = 0, KEY_ROW = 32, KEY_STEP = 8, READ_ROW = 32, READ_STEP = 8 };
+enum {
+    H = 4,
+    K = 8,
+    V = 8,
+    HEADS = 1,
+    DECAY_ROW = 32,
+    DECAY_STEP = 8,
+    DECAY_ONE = 0,
+    KEY_ROW = 32,
+    KEY_STEP = 8,
+    READ_ROW = 32,
+    READ_STEP = 8
+};
 enum { ERASE_ROW = 32, ERASE_STEP = 8, WRITE_ROW = 32, WRITE_STEP = 8, FIXED_BYTES = 1024 };
 //@ begin
 // One head of one row. Rows of M, one for each key, are taken in order; sums along keys are one step for each key.
-static inline void recur_step(float *restrict M, const float *restrict decay, const float *restrict key, const float *restrict value,
-    const float *restrict read, const float *restrict erase, const float *restrict write, float *restrict o) {
+static inline void recur_step(float *restrict M, const float *restrict decay, const float *restrict key,
+    const float *restrict value, const float *restrict read, const float *restrict erase, const float *restrict write,
+    float *restrict o) {
     float erased[V];
     for (int j = 0; j < V; j++) o[j] = erased[j] = 0;
-    for (int i = 0; i < K; i++)                                                               //@ when ERASE
-        for (int j = 0; j < V; j++) erased[j] = fma_f32(erase[i], M[i * V + j], erased[j]);   //@ when ERASE
+    for (int i = 0; i < K; i++)                                                             //@ when ERASE
+        for (int j = 0; j < V; j++) erased[j] = fma_f32(erase[i], M[i * V + j], erased[j]); //@ when ERASE
     for (int i = 0; i < K; i++) {
         const float w = decay[DECAY_ONE ? 0 : i];
         float *restrict row = M + i * V;
         for (int j = 0; j < V; j++) o[j] = fma_f32(read[i], row[j], o[j]); //@ when BEFORE
         for (int j = 0; j < V; j++) row[j] = fma_f32(key[i], value[j], w * row[j]);
         for (int j = 0; j < V; j++) row[j] = fma_f32(write[i], erased[j], row[j]); //@ when ERASE
-        for (int j = 0; j < V; j++) o[j] = fma_f32(read[i], row[j], o[j]); //@ when !BEFORE
+        for (int j = 0; j < V; j++) o[j] = fma_f32(read[i], row[j], o[j]);         //@ when !BEFORE
     }
     (void) erase, (void) write;
 }
 
-static void recur(const Model *m, uint64_t at, const float *restrict decay, const float *restrict key, const float *restrict value,
-    const float *restrict read, const float *restrict erase, const float *restrict write, float *restrict o, int piece) {
+static void recur(const Model *m, uint64_t at, const float *restrict decay, const float *restrict key,
+    const float *restrict value, const float *restrict read, const float *restrict erase, const float *restrict write,
+    float *restrict o, int piece) {
     const int h0 = piece * HEADS, h1 = h0 + HEADS < H ? h0 + HEADS : H;
     for (int r = 0; r < m->rows; r++) {
         float *M = (float *) (m->fixed + (size_t) m->seq[r] * FIXED_BYTES + at);
         for (int h = h0; h < h1; h++)
-            recur_step(M + (size_t) h * (K * V), decay + (size_t) r * DECAY_ROW + h * DECAY_STEP, key + (size_t) r * KEY_ROW + h * KEY_STEP,
-                value + ((size_t) r * H + (size_t) h) * V, read + (size_t) r * READ_ROW + h * READ_STEP,
-                erase + (size_t) r * ERASE_ROW + h * ERASE_STEP, write + (size_t) r * WRITE_ROW + h * WRITE_STEP,
-                o + ((size_t) r * H + (size_t) h) * V);
+            recur_step(M + (size_t) h * (K * V), decay + (size_t) r * DECAY_ROW + h * DECAY_STEP,
+                key + (size_t) r * KEY_ROW + h * KEY_STEP, value + ((size_t) r * H + (size_t) h) * V,
+                read + (size_t) r * READ_ROW + h * READ_STEP, erase + (size_t) r * ERASE_ROW + h * ERASE_STEP,
+                write + (size_t) r * WRITE_ROW + h * WRITE_STEP, o + ((size_t) r * H + (size_t) h) * V);
     }
 }
 //@ end

@@ -1,5 +1,7 @@
-// The last KEPT values of each sequence, and this row's: a window that moves with the rows. In: x [rows][SIZE], the state [KEPT][SIZE] of
-// each sequence, oldest first. Out: [rows][KEPT + 1][SIZE], oldest first; the state goes on. A piece is WIDE numbers of all rows.
+// The last KEPT values of each sequence, and this row's: a window that moves with the rows. In: x [rows][SIZE], the
+// state [KEPT][SIZE] of
+// each sequence, oldest first. Out: [rows][KEPT + 1][SIZE], oldest first; the state goes on. A piece is WIDE numbers of
+// all rows.
 //
 //@ template shift
 //@ param SIZE 64

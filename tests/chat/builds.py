@@ -1,5 +1,5 @@
-"""What `ggcc build` does with chat templates: takes them, all of those with names, or stops and says why. In: a folder to work
-in. The built programs `tales` and `none` stay there for the other tests.
+"""What `ggcc build` does with chat templates: takes them, all that have names, or stops and says why. In: a folder to
+work in. The program `tales` stays there for terminal.py.
 """
 import os
 import subprocess
@@ -60,7 +60,8 @@ def with_templates(name, **templates):
 def refusals():
     bad = write("bad.jinja", "{{ messages }}\n{% if %}\n")
     refused("a template that is no Jinja", ["bad.jinja:2:", "--no-chat"], TALES, "--chat-template", bad)
-    other = write("other.jinja", "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}")
+    im_end = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>{% endfor %}"
+    other = write("other.jinja", im_end)
     refused("an end of turn that no token has", ["<|im_end|>", "--stop", "--no-chat"], TALES, "--chat-template", other)
     opening = write("opening.jinja", "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% endfor %}")
     refused("a turn that only the next one's beginning ends", ["<|user|>", "--stop"], TALES, "--chat-template", opening)
@@ -111,7 +112,8 @@ def prompts():
     raw = run(program, "run", "-n", "20", "--parse-special", "--no-special", "-p",
               "<|endoftext|>SYSTEM: Short.\nUSER: Where is he?\nASSISTANT:")
     chat = run(program, "run", "-n", "20", "--chat", "--system", "Short.", "-p", "Where is he?")
-    check(raw[0] == 0 and chat[0] == 0 and raw[1] == chat[1] and raw[1], "run --chat is run of the rendered text", (raw, chat))
+    same = raw[0] == 0 and chat[0] == 0 and raw[1] == chat[1] and raw[1]
+    check(same, "run --chat is run of the rendered text", (raw, chat))
     read = lambda *options: int(run(program, "run", "--chat", "-v", "-n", "1", *options)[2].split()[0])
     text = "a<|endoftext|>b"
     around = len(ids(program, "<|endoftext|>USER: ", "--parse-special")) + len(ids(program, "\nASSISTANT:"))
@@ -122,7 +124,8 @@ def prompts():
     status, out, err = run(program, "run", "--chat", "--ids", TEMPLATE)
     check(status == 2, "--chat does not go with --ids", err)
     lines = subprocess.run([program, "chat", "-n", "5"], input=b"one\ntwo\n", capture_output=True, timeout=60)
-    check(lines.returncode == 0 and lines.stdout.count(b"\n") >= 2 and b"> " not in lines.stdout, "chat through a pipe", lines)
+    quiet = lines.stdout.count(b"\n") >= 2 and b"> " not in lines.stdout
+    check(lines.returncode == 0 and quiet, "chat through a pipe", lines)
 
 
 refusals()

@@ -61,7 +61,8 @@ class Chat:
     def say(self, text):
         """A line and what the program shows until its next prompt, without escape sequences and without the echo."""
         self.send(text + "\r")
-        shown = self.read(lambda t: "\x1b[?2004l" in t and "\x1b[?2004h" in t.split("\x1b[?2004l")[-1] and t.rstrip().endswith("C"))
+        shown = self.read(lambda t: "\x1b[?2004l" in t and "\x1b[?2004h" in t.split("\x1b[?2004l")[-1] and
+                          t.rstrip().endswith("C"))
         return self.plain(shown.split("\x1b[?2004l", 1)[-1].rsplit("\x1b[?2004h", 1)[0])
 
     @staticmethod
@@ -86,7 +87,7 @@ class Chat:
 
 
 def answer(shown):
-    """What was said, without notes (they are dim on a terminal, and plain() took that away: they are the lines known)."""
+    """What was said, without the empty lines around it."""
     return shown.strip("\n")
 
 
@@ -120,11 +121,12 @@ def conversation(program, work, first, second):
         messages = json.load(f)["messages"]
     check([m["role"] for m in messages] == ["user", "assistant"] * 2, "the saved file's roles", str(messages))
     check(messages[0]["content"] == first and messages[2]["content"] == second, "the saved file's texts", str(messages))
-    check(messages[1]["content"].strip() and messages[1]["content"].strip() in text_one, "the saved answer is the one shown",
-          messages[1]["content"] + "|" + text_one)
+    said = messages[1]["content"].strip()
+    check(said and said in text_one, "the saved answer is the one shown", said + "|" + text_one)
     # the editor: history, moving, erasing, characters of several bytes
     check("taken back" in chat.say("/undo"), "/undo says what it did")
-    check(made(chat.say(second[:3] + "xé\x7f\x7f" + second[3:])) == made(two), "backspace over characters of two bytes")
+    wrong = second[:3] + "xé\x7f\x7f" + second[3:]
+    check(made(chat.say(wrong)) == made(two), "backspace over a character of two bytes")
     chat.say("/undo")
     check(made(chat.say("\x1b[A\x1b[A")) == made(two), "the line before the last comes back with two arrows up")
     chat.say("/undo")
@@ -163,7 +165,7 @@ def conversation(program, work, first, second):
 
 
 def interrupt(program, first):
-    """Ctrl-C in the middle of an answer stops that alone; the program is stopped meanwhile, so that no speed is too great."""
+    """Ctrl-C in the middle of an answer stops that alone. The program is held meanwhile: no speed is too great."""
     chat = Chat(program)
     chat.send(first + "\r")
     shown = chat.read(lambda t: "\x1b[?2004l" in t and len(t.split("\x1b[?2004l")[-1].strip()) > 2)
@@ -191,7 +193,8 @@ def full(program, room, first):
             refused = shown
             break
     found = re.search(r"would have (\d+) tokens, there is room for (\d+)", refused)
-    check(found and int(found.group(1)) >= int(found.group(2)) == room, "a full context is refused with both numbers", shown)
+    check(found and int(found.group(1)) >= int(found.group(2)) == room, "a full context is refused, with both numbers",
+          shown)
     n = context(chat)[0]
     chat.say("/drop")
     check(n <= 2 or context(chat)[0] == n - 2, "/drop leaves out a turn")

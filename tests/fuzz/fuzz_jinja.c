@@ -7,9 +7,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char input[] =
-    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":\"\\u00e9 <b>\",\"n\":[1,2.5,1e30,null,true]}],"
-    "\"add_generation_prompt\":true,\"s\":\"a b\",\"n\":3,\"x\":0.5,\"d\":{\"a\":1,\"b\":[]},\"big\":123456789012345678901234567890}";
+static const char input[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},{\"role\":\"assistant\",\"content\":"
+                            "\"\\u00e9 <b>\",\"n\":[1,2.5,1e30,null,true]}],"
+                            "\"add_generation_prompt\":true,\"s\":\"a "
+                            "b\",\"n\":3,\"x\":0.5,\"d\":{\"a\":1,\"b\":[]},\"big\":123456789012345678901234567890}";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { memory_size = 4 << 20 };

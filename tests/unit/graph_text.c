@@ -7,7 +7,8 @@
 #include <string.h>
 
 static int failures;
-#define CHECK(c, ...) ((c) ? (void) 0 : (failures++, (void) printf("line %d: ", __LINE__), (void) printf(__VA_ARGS__), (void) puts("")))
+#define CHECK(c, ...)                                                                                                  \
+    ((c) ? (void) 0 : (failures++, (void) printf("line %d: ", __LINE__), (void) printf(__VA_ARGS__), (void) puts("")))
 
 static const char whole[] =
     "graph tiny \"Tiny \\\"T\\\"\\n \\xc3\\xa9\" layers=3 vocab=32 ctx=64 embd=8\n"
@@ -23,7 +24,8 @@ static const char whole[] =
     "\n"
     "stage block layered {\n"
     "    weight norm type=F32 shape=[8] out=1 in=8 tensors=[0, 7, 14]\n"
-    "    weight q+kv type=Q8_0 shape=[16, 8] out=16 in=8 product exact interleave=2 parts=[8 8] tensors=[1 8, 15 22, 29 36]\n"
+    "    weight q+kv type=Q8_0 shape=[16, 8] out=16 in=8 product exact interleave=2 parts=[8 8] tensors=[1 8, 15 22, "
+    "29 36]\n"
     "    weight norm type=F16 shape=[8] out=1 in=8 tensors=[2, 9, 16]\n"
     "    state kv k=[1, 4] v=[1, 4] sees=window n=16\n"
     "    kernel block_norm\n"
@@ -68,11 +70,16 @@ static const char whole[] =
 static int add_weight(Graph *g, int stage, Str name, const char *type, Shape shape, int64_t p0, int64_t p1) {
     Stage *s = &g->stage[stage];
     int64_t layers = s->layered ? g->n_layer : 1;
-    Weight w = {.name = name, .shape = shape, .in = shape_last(shape), .type = type_named(str(type))->id, .n_part = p1 ? 2 : 1, .interleave = 1};
+    Weight w = {.name = name,
+        .shape = shape,
+        .in = shape_last(shape),
+        .type = type_named(str(type))->id,
+        .n_part = p1 ? 2 : 1,
+        .interleave = 1};
     w.out = shape_size(shape) / w.in;
     w.part_out = NEWN(g->arena, int64_t, 2);
     w.part_out[0] = p0, w.part_out[1] = p1;
-    w.tensor = NEWN(g->arena, int, layers * w.n_part);
+    w.tensor = NEWN(g->arena, int, layers *w.n_part);
     for (int64_t i = 0; i < layers * w.n_part; i++) w.tensor[i] = (int) (i * 7 + s->n_weight);
     *PUSH(g->arena, s->weight, s->n_weight, s->cap_weight) = w;
     return s->n_weight - 1;
@@ -99,7 +106,8 @@ static void add_block(Graph *g, int x) {
     int h = node_new(g, b, NODE(.op = OP_rms_norm, .n_in = 2, .in = {v, w}, .real = {(double) 1e-6f}, .name = S("h")));
     h = node_new(g, b, NODE(.op = OP_q8, .n_in = 1, .in = {h}, .name = S("h")));
     int p = node_new(g, b, NODE(.op = OP_matmul, .n_in = 1, .in = {h}, .weight = qkv));
-    int q = node_new(g, b, NODE(.op = OP_slice, .n_in = 1, .in = {p}, .num = {0, 8}, .shape = dims(1, 8, 0), .name = S("a \"b\"")));
+    int q = node_new(
+        g, b, NODE(.op = OP_slice, .n_in = 1, .in = {p}, .num = {0, 8}, .shape = dims(1, 8, 0), .name = S("a \"b\"")));
     q = node_new(g, b, NODE(.op = OP_reshape, .n_in = 1, .in = {q}, .shape = dims(2, 2, 4), .name = S("q")));
     int k = node_new(g, b, NODE(.op = OP_slice, .n_in = 1, .in = {p}, .num = {0, 4}, .shape = dims(1, 4, 0)));
     k = node_new(g, b, NODE(.op = OP_reshape, .n_in = 1, .in = {k}, .shape = dims(2, 1, 4), .name = S("k")));
@@ -109,12 +117,14 @@ static void add_block(Graph *g, int x) {
     int put = node_new(g, b, NODE(.op = OP_put, .n_in = 2, .in = {k, k}, .state = 0));
     int scale = node_new(g, b, NODE(.op = OP_param, .num = {0}));
     int low = node_new(g, b, NODE(.op = OP_clamp, .n_in = 1, .in = {scale}, .real = {-0.0, 1.0 / 3}));
-    int att = node_new(g, b, NODE(.op = OP_attention, .n_in = 2, .in = {q, put}, .real = {(double) 0.1f, 50}, .name = S("weight")));
+    int att = node_new(
+        g, b, NODE(.op = OP_attention, .n_in = 2, .in = {q, put}, .real = {(double) 0.1f, 50}, .name = S("weight")));
     att = node_new(g, b, NODE(.op = OP_mul, .n_in = 2, .in = {att, low}));
     att = node_new(g, b, NODE(.op = OP_reshape, .n_in = 1, .in = {att}, .shape = dims(1, 8, 0)));
     node_new(g, b, NODE(.op = OP_set, .n_in = 1, .in = {att}, .num = {x}));
     for (int i = 0; i < s->n_node; i++)
-        if (op_info[s->node[i].op].class >= CLASS_ROW || op_info[s->node[i].op].class == CLASS_MAP) s->node[i].kernel = i < 4 ? 0 : i == 4 ? 1 : 2;
+        if (op_info[s->node[i].op].class >= CLASS_ROW || op_info[s->node[i].op].class == CLASS_MAP)
+            s->node[i].kernel = i < 4 ? 0 : i == 4 ? 1 : 2;
 }
 
 static void add_head(Graph *g, int x, int logits) {
@@ -139,8 +149,17 @@ static Graph *make(Arena *a) {
     int x = graph_global(g, S("x"), dims(1, 8, 0), F32, RATE_ROW);
     g->logits = graph_global(g, S("logits"), dims(1, 32, 0), F32, RATE_OUT);
     graph_global(g, S("ids"), dims(2, 2, 1), I32, RATE_CONST);
-    Rope rope = {.name = S("rot"), .halves = true, .dims = 4, .base = 1e4, .scale = 0.25, .yarn = true, .ext = 1, .attn = 1.1,
-                 .beta_fast = 32, .beta_slow = 1, .orig = 4096};
+    Rope rope = {.name = S("rot"),
+        .halves = true,
+        .dims = 4,
+        .base = 1e4,
+        .scale = 0.25,
+        .yarn = true,
+        .ext = 1,
+        .attn = 1.1,
+        .beta_fast = 32,
+        .beta_slow = 1,
+        .orig = 4096};
     *PUSH(a, g->rope, g->n_rope, g->cap_rope) = rope;
     *PUSH(a, g->rope, g->n_rope, g->cap_rope) = (Rope){.name = S("plain"), .dims = 2, .base = 1e6, .scale = 1};
     Param p = {.name = S("scale"), .value = NEWN(a, double, 3)};
@@ -171,19 +190,24 @@ static void test_whole(void) {
     CHECK(str_is(print(a, g), whole), "read and printed again it differs:\n%.*s", FMT(print(a, g)));
     // What the text cannot vouch for: that reader and printer agree on where a thing lives.
     const Stage *s = &g->stage[0], *m = &made->stage[0];
-    CHECK(g->n_layer == 3 && g->n_vocab == 32 && g->n_ctx == 64 && g->n_embd == 8 && g->logits == 1 && g->n_run == 2, "header");
+    CHECK(g->n_layer == 3 && g->n_vocab == 32 && g->n_ctx == 64 && g->n_embd == 8 && g->logits == 1 && g->n_run == 2,
+        "header");
     CHECK(str_eq(g->name, made->name) && str_eq(g->ignored[0].name, made->ignored[0].name), "escaped names");
-    CHECK(g->param[0].value[0] == (double) 0.1f && g->param[0].value[1] == 0.1 && g->param[0].value[2] == -HUGE_VAL, "param");
+    CHECK(g->param[0].value[0] == (double) 0.1f && g->param[0].value[1] == 0.1 && g->param[0].value[2] == -HUGE_VAL,
+        "param");
     CHECK(s->n_node == m->n_node && s->n_weight == 3 && s->n_state == 1 && s->kernel[2].heavy == 15, "stage");
-    CHECK(memcmp(s->weight[1].tensor, m->weight[1].tensor, 6 * sizeof(int)) == 0 && s->weight[1].part_out[1] == 8, "parts");
-    CHECK(s->weight[1].product && s->weight[1].exact && s->weight[1].interleave == 2 && !s->weight[0].product, "weight flags");
+    CHECK(memcmp(s->weight[1].tensor, m->weight[1].tensor, 6 * sizeof(int)) == 0 && s->weight[1].part_out[1] == 8,
+        "parts");
+    CHECK(s->weight[1].product && s->weight[1].exact && s->weight[1].interleave == 2 && !s->weight[0].product,
+        "weight flags");
     CHECK(s->state[0].sees == SEES_WINDOW && s->state[0].n == 16 && s->layered && !g->stage[1].layered, "state");
     for (int i = 0; i < s->n_node; i++) {
         const Node *x = &s->node[i], *y = &m->node[i];
-        CHECK(x->op == y->op && x->type == y->type && x->rate == y->rate && x->weight == y->weight && x->state == y->state &&
-                  x->kernel == y->kernel && x->n_in == y->n_in && str_eq(x->name, y->name) && memcmp(x->in, y->in, sizeof x->in) == 0 &&
-                  memcmp(x->real, y->real, sizeof x->real) == 0 && memcmp(x->num, y->num, sizeof x->num) == 0 &&
-                  memcmp(&x->shape, &y->shape, sizeof x->shape) == 0, "node %d differs", i);
+        CHECK(x->op == y->op && x->type == y->type && x->rate == y->rate && x->weight == y->weight &&
+                x->state == y->state && x->kernel == y->kernel && x->n_in == y->n_in && str_eq(x->name, y->name) &&
+                memcmp(x->in, y->in, sizeof x->in) == 0 && memcmp(x->real, y->real, sizeof x->real) == 0 &&
+                memcmp(x->num, y->num, sizeof x->num) == 0 && memcmp(&x->shape, &y->shape, sizeof x->shape) == 0,
+            "node %d differs", i);
     }
     arena_free(a);
 }
@@ -194,14 +218,17 @@ static void test_by_hand(void) {
         "# a test\n\n graph t \"\" layers=18\nglobal x : [4]\nglobal y : out [4]\nresult y\n"
         "param s values=[1, 2, 3, 4, 5, 6, 7, 8, 9,\n  10, 11, 12, 13, 14, 15, 16, 17, 1e-05f] # all of them\n"
         "stage b layered { weight w type=F32 shape=[4, 4]\r\n"
-        "  h = get global=x\n  h = mul(h, h)\n p = param param=s\n h = mul(h, p)\n m = matmul(h) weight=w\n n = set(m) global=x }\n"
+        "  h = get global=x\n  h = mul(h, h)\n p = param param=s\n h = mul(h, p)\n m = matmul(h) weight=w\n n = set(m) "
+        "global=x }\n"
         "stage e {\n h = get global=x\n t = take(h)\n set = set(t) global=y\n}\n"
         "run b first=0 count=18\nrun e first=0";
     Arena *a = arena_new();
     Graph *g = graph_read(a, "t", str(text));
     const Stage *s = &g->stage[0];
-    CHECK(s->n_node == 6 && s->node[3].in[0] == 1 && s->node[1].in[1] == 0 && s->node[5].in[0] == 4, "latest of a name");
-    CHECK(s->weight[0].in == 4 && s->weight[0].out == 4 && s->weight[0].product && !s->weight[0].tensor, "derived sizes");
+    CHECK(
+        s->n_node == 6 && s->node[3].in[0] == 1 && s->node[1].in[1] == 0 && s->node[5].in[0] == 4, "latest of a name");
+    CHECK(
+        s->weight[0].in == 4 && s->weight[0].out == 4 && s->weight[0].product && !s->weight[0].tensor, "derived sizes");
     CHECK(g->stage[1].node[2].rate == RATE_OUT && g->param[0].value[17] == (double) 1e-05f, "derived rate");
     Str once = print(a, g);
     CHECK(str_eq(print(a, graph_read(a, "once", once)), once), "printed, read, printed");
@@ -210,10 +237,25 @@ static void test_by_hand(void) {
 
 // Every value comes back bit for bit, in few digits.
 static void test_reals(void) {
-    static const struct { double v; const char *text; } list[] = {
-        {0.1, "0.1"}, {(double) 0.1f, "0.1f"}, {0.5, "0.5"}, {-0.0, "-0"}, {1e-6, "1e-06"}, {500000, "500000"}, {1e22, "1e+22"},
-        {1.0 / 3, "0.3333333333333333"}, {(double) (1.0f / 3), "0.33333334f"}, {5e-324, "5e-324"}, {HUGE_VAL, "inf"}, {(double) NAN, "nan"},
-        {1.7976931348623157e308, "1.7976931348623157e+308"}, {(double) 1e-45f, "1e-45f"}, {0.1 + 0.2, "0.30000000000000004"},
+    static const struct {
+        double v;
+        const char *text;
+    } list[] = {
+        {0.1, "0.1"},
+        {(double) 0.1f, "0.1f"},
+        {0.5, "0.5"},
+        {-0.0, "-0"},
+        {1e-6, "1e-06"},
+        {500000, "500000"},
+        {1e22, "1e+22"},
+        {1.0 / 3, "0.3333333333333333"},
+        {(double) (1.0f / 3), "0.33333334f"},
+        {5e-324, "5e-324"},
+        {HUGE_VAL, "inf"},
+        {(double) NAN, "nan"},
+        {1.7976931348623157e308, "1.7976931348623157e+308"},
+        {(double) 1e-45f, "1e-45f"},
+        {0.1 + 0.2, "0.30000000000000004"},
     };
     for (int i = 0; i < COUNT(list); i++) {
         Arena *a = arena_new();
@@ -248,9 +290,12 @@ static Graph *try_read(Arena *a, Str text, const char **why) {
 }
 
 static void test_errors(void) {
-#define HEAD "graph t \"\" layers=1\nglobal x : [4]\nresult x\nrope r dims=4\nparam p values=[1]\nstage s layered {\n" // 6 lines
-#define BODY HEAD "weight w type=F32 shape=[8, 4]\nstate kv k=[1, 4] v=[1, 4] sees=past\nh = get global=x\n"     // 9 lines
-    static const struct { const char *text, *at, *message; } list[] = {
+#define HEAD                                                                                                           \
+    "graph t \"\" layers=1\nglobal x : [4]\nresult x\nrope r dims=4\nparam p values=[1]\nstage s layered {\n" // 6 lines
+#define BODY HEAD "weight w type=F32 shape=[8, 4]\nstate kv k=[1, 4] v=[1, 4] sees=past\nh = get global=x\n"  // 9 lines
+    static const struct {
+        const char *text, *at, *message;
+    } list[] = {
         {"", "t:1:1:", "a graph begins with"},
         {BODY "y = rms_nrm(h)", "t:10:5:", "did you mean rms_norm?"},
         {BODY "y = add(h, h.1)", "t:10:12:", "no such node before this place"},
@@ -300,8 +345,8 @@ static void test_errors(void) {
         Arena *a = arena_new();
         const char *why = "nothing, it was accepted";
         try_read(a, str(list[i].text), &why);
-        CHECK(strncmp(why, list[i].at, strlen(list[i].at)) == 0 && strstr(why, list[i].message), "expected %s ... %s\nfound %s",
-              list[i].at, list[i].message, why);
+        CHECK(strncmp(why, list[i].at, strlen(list[i].at)) == 0 && strstr(why, list[i].message),
+            "expected %s ... %s\nfound %s", list[i].at, list[i].message, why);
         arena_free(a);
     }
 }
@@ -309,8 +354,9 @@ static void test_errors(void) {
 // Deterministic mutations of the whole text: bytes, spans copied from elsewhere, numbers swapped for nasty ones. What is accepted
 // prints to something that reads back as itself.
 static void test_mutations(int n) {
-    static const char *const nasty[] = {"0", "-1", "99999999", "9007199254740992", ".0", ".99", "[]", "[1]", "\"\"", " ", "\n", "nan",
-                                        "const", "handle", "q8", "out", "weight=.0", "state=kv", "@.0", "h", "x.0", "}", "{", "attention", "concat"};
+    static const char *const nasty[] = {"0", "-1", "99999999", "9007199254740992", ".0", ".99", "[]", "[1]", "\"\"",
+        " ", "\n", "nan", "const", "handle", "q8", "out", "weight=.0", "state=kv", "@.0", "h", "x.0", "}", "{",
+        "attention", "concat"};
     uint64_t seed = 1;
     int accepted = 0;
     for (int i = 0; i < n; i++) {
@@ -342,7 +388,8 @@ static void test_mutations(int n) {
             Str once = print(a, g);
             Graph *again = try_read(a, once, &why);
             accepted++;
-            CHECK(again && str_eq(print(a, again), once), "mutation %d is accepted, printed as\n%.*sand then not the same: %s", i, FMT(once), why);
+            CHECK(again && str_eq(print(a, again), once),
+                "mutation %d is accepted, printed as\n%.*sand then not the same: %s", i, FMT(once), why);
         }
         free(exact);
         arena_free(a);

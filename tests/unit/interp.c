@@ -39,7 +39,8 @@ static void model_begin(Model *m) {
 
 static int tensor_f32(Model *m, const float *data, int64_t in, int64_t out) {
     GgufTensor *t = &m->tensor[m->gguf.n_tensor];
-    *t = (GgufTensor){.n_dims = 2, .ne = {in, out, 1, 1}, .n_elems = (uint64_t) (in * out), .n_bytes = (uint64_t) (in * out) * 4};
+    *t = (GgufTensor){
+        .n_dims = 2, .ne = {in, out, 1, 1}, .n_elems = (uint64_t) (in * out), .n_bytes = (uint64_t) (in * out) * 4};
     t->data = (const uint8_t *) data;
     return m->gguf.n_tensor++;
 }
@@ -85,16 +86,19 @@ static void test_rows(void) {
     int x = node_new(g, 0, (NodeSpec){.op = OP_weight, .weight = w, .state = -1});
     int b = node_new(g, 0, (NodeSpec){.op = OP_weight, .weight = s, .state = -1});
     int mul = op2(g, 0, OP_mul, x, b);
-    int sum = node_new(g, 0, NODE(.op = OP_sum, .n_in = 1, .in = {x})), top = node_new(g, 0, NODE(.op = OP_rmax, .n_in = 1, .in = {x}));
+    int sum = node_new(g, 0, NODE(.op = OP_sum, .n_in = 1, .in = {x})),
+        top = node_new(g, 0, NODE(.op = OP_rmax, .n_in = 1, .in = {x}));
     int less = op2(g, 0, OP_sub, x, sum);
     int soft = node_new(g, 0, NODE(.op = OP_softmax, .n_in = 1, .in = {x}));
     int rms = op2(g, 0, OP_rms_norm, x, b);
     g->stage[0].node[rms].real[0] = 0.25;
-    int layer = node_new(g, 0, NODE(.op = OP_layer_norm, .n_in = 1, .in = {x})), l2 = node_new(g, 0, NODE(.op = OP_l2_norm, .n_in = 1, .in = {x}));
+    int layer = node_new(g, 0, NODE(.op = OP_layer_norm, .n_in = 1, .in = {x})),
+        l2 = node_new(g, 0, NODE(.op = OP_l2_norm, .n_in = 1, .in = {x}));
     int part = node_new(g, 0, NODE(.op = OP_slice, .n_in = 1, .in = {x}, .num = {1, 1}, .shape = shape(2, 2, 2, 0)));
     int cat = op2(g, 0, OP_concat, part, x);
     int flat = node_new(g, 0, NODE(.op = OP_reshape, .n_in = 1, .in = {x}, .shape = shape(1, 6, 0, 0)));
-    int clamp = map1(g, OP_clamp, flat, -1, 1), cap = map1(g, OP_softcap, flat, 2, 0), silu = map1(g, OP_silu, flat, 0, 0);
+    int clamp = map1(g, OP_clamp, flat, -1, 1), cap = map1(g, OP_softcap, flat, 2, 0),
+        silu = map1(g, OP_silu, flat, 0, 0);
     int gelu = map1(g, OP_gelu, flat, 0, 0), sign = map1(g, OP_sign, flat, 0, 0);
     g->logits = graph_global(g, S("y"), shape(1, 6, 0, 0), F32, RATE_CONST);
     node_new(g, 0, NODE(.op = OP_set, .n_in = 1, .in = {flat}, .num = {g->logits}));
@@ -141,7 +145,8 @@ static void test_q8(void) {
         for (int i = b; i < b + 32; i++) top = fmaxf(top, fabsf(data[i]));
         for (int i = b; i < b + 32; i++) {
             float d = top / 127, y = interp_value(in, q).real[i];
-            if (fabsf(y - data[i]) > 0.5001f * d || fabsf(y / d - rintf(y / d)) > 1e-4f) printf("q8: element %d\n", i), failures++;
+            if (fabsf(y - data[i]) > 0.5001f * d || fabsf(y / d - rintf(y / d)) > 1e-4f)
+                printf("q8: element %d\n", i), failures++;
         }
     }
     interp_free(in);
@@ -151,7 +156,8 @@ static void test_q8(void) {
 // ---- a layer with attention ----
 
 enum { D = 8, HEADS = 4, KV = 2, HD = 4, VOCAB = 11, LAYERS = 3, WINDOW = 5, T = 23 };
-static float table[VOCAB * D], wq[LAYERS][HEADS * HD * D], wk[LAYERS][KV * HD * D], wv[LAYERS][KV * HD * D], wo[LAYERS][D * HEADS * HD];
+static float table[VOCAB * D], wq[LAYERS][HEADS * HD * D], wk[LAYERS][KV * HD * D], wv[LAYERS][KV * HD * D],
+    wo[LAYERS][D * HEADS * HD];
 
 static void random_fill(float *p, int n, float size) {
     static uint64_t seed = 1;
@@ -170,12 +176,16 @@ static Graph *layer_model(Model *m) {
         tensor_f32(m, wq[l], D, HEADS * HD), tensor_f32(m, wk[l], D, KV * HD);
         tensor_f32(m, wv[l], D, KV * HD), tensor_f32(m, wo[l], HEADS * HD, D);
     }
-    *PUSH(m->a, g->rope, g->n_rope, g->cap_rope) = (Rope){.name = S("rot"), .halves = true, .dims = HD, .base = 100, .scale = 1, .attn = 1};
-    int x = graph_global(g, S("x"), shape(1, D, 0, 0), F32, RATE_ROW), ang = graph_global(g, S("angles"), shape(2, HD / 2, 2, 0), F32, RATE_ROW);
+    *PUSH(m->a, g->rope, g->n_rope, g->cap_rope) =
+        (Rope){.name = S("rot"), .halves = true, .dims = HD, .base = 100, .scale = 1, .attn = 1};
+    int x = graph_global(g, S("x"), shape(1, D, 0, 0), F32, RATE_ROW),
+        ang = graph_global(g, S("angles"), shape(2, HD / 2, 2, 0), F32, RATE_ROW);
     g->logits = graph_global(g, S("logits"), shape(1, VOCAB, 0, 0), F32, RATE_ROW);
-    int e = graph_stage(g, S("embed"), false), b = graph_stage(g, S("block"), true), h = graph_stage(g, S("head"), false);
+    int e = graph_stage(g, S("embed"), false), b = graph_stage(g, S("block"), true),
+        h = graph_stage(g, S("head"), false);
     // embed
-    int we = weight_of(m, e, shape(2, VOCAB, D, 0), t, 0), id = node_new(g, e, NODE(.op = OP_token)), at = node_new(g, e, NODE(.op = OP_position));
+    int we = weight_of(m, e, shape(2, VOCAB, D, 0), t, 0), id = node_new(g, e, NODE(.op = OP_token)),
+        at = node_new(g, e, NODE(.op = OP_position));
     int row = node_new(g, e, (NodeSpec){.op = OP_embed, .n_in = 1, .in = {id}, .weight = we, .state = -1});
     node_new(g, e, NODE(.op = OP_set, .n_in = 1, .in = {row}, .num = {x}));
     int turn = node_new(g, e, NODE(.op = OP_angles, .n_in = 1, .in = {at}));
@@ -185,11 +195,17 @@ static Graph *layer_model(Model *m) {
     *PUSH(m->a, s->state, s->n_state, s->cap_state) =
         (State){.name = S("kv"), .k = shape(2, KV, HD, 0), .v = shape(2, KV, HD, 0), .sees = SEES_WINDOW, .n = WINDOW};
     int w[4];
-    for (int i = 0; i < 4; i++) w[i] = weight_of(m, b, i == 3 ? shape(2, D, HEADS * HD, 0) : shape(2, i == 0 ? HEADS * HD : KV * HD, D, 0), first + i, 4);
+    for (int i = 0; i < 4; i++)
+        w[i] = weight_of(
+            m, b, i == 3 ? shape(2, D, HEADS * HD, 0) : shape(2, i == 0 ? HEADS * HD : KV * HD, D, 0), first + i, 4);
     int gx = node_new(g, b, NODE(.op = OP_get, .num = {x})), ga = node_new(g, b, NODE(.op = OP_get, .num = {ang}));
-    int q = node_new(g, b, (NodeSpec){.op = OP_matmul, .n_in = 1, .in = {gx}, .weight = w[0], .state = -1, .shape = shape(2, HEADS, HD, 0)});
-    int k = node_new(g, b, (NodeSpec){.op = OP_matmul, .n_in = 1, .in = {gx}, .weight = w[1], .state = -1, .shape = shape(2, KV, HD, 0)});
-    int v = node_new(g, b, (NodeSpec){.op = OP_matmul, .n_in = 1, .in = {gx}, .weight = w[2], .state = -1, .shape = shape(2, KV, HD, 0)});
+    int q = node_new(g, b,
+        (NodeSpec){
+            .op = OP_matmul, .n_in = 1, .in = {gx}, .weight = w[0], .state = -1, .shape = shape(2, HEADS, HD, 0)});
+    int k = node_new(g, b,
+        (NodeSpec){.op = OP_matmul, .n_in = 1, .in = {gx}, .weight = w[1], .state = -1, .shape = shape(2, KV, HD, 0)});
+    int v = node_new(g, b,
+        (NodeSpec){.op = OP_matmul, .n_in = 1, .in = {gx}, .weight = w[2], .state = -1, .shape = shape(2, KV, HD, 0)});
     int rq = node_new(g, b, NODE(.op = OP_rope, .n_in = 2, .in = {q, ga}, .num = {HD, 1}));
     int rk = node_new(g, b, NODE(.op = OP_rope, .n_in = 2, .in = {k, ga}, .num = {HD, 1}));
     int put = node_new(g, b, (NodeSpec){.op = OP_put, .n_in = 2, .in = {rk, v}, .weight = -1, .state = 0});
@@ -217,7 +233,8 @@ static void product(const float *w, const double *x, int n, int k, double *y) {
 static void turn_heads(double *x, int heads, int pos) {
     for (int h = 0; h < heads; h++)
         for (int i = 0; i < HD / 2; i++) {
-            double t = pos * pow(100, -2. * i / HD), *a = x + h * HD + i, *b = a + HD / 2, u = *a * cos(t) - *b * sin(t);
+            double t = pos * pow(100, -2. * i / HD), *a = x + h * HD + i, *b = a + HD / 2,
+                   u = *a * cos(t) - *b * sin(t);
             *b = *a * sin(t) + *b * cos(t);
             *a = u;
         }
@@ -230,7 +247,8 @@ static void layer_by_hand(const int32_t *ids, double logits[T][VOCAB]) {
         double x[D], q[HEADS * HD], o[HEADS * HD], y[D];
         for (int i = 0; i < D; i++) x[i] = table[ids[t] * D + i];
         for (int l = 0; l < LAYERS; l++) {
-            product(wq[l], x, HEADS * HD, D, q), product(wk[l], x, KV * HD, D, k[l][t]), product(wv[l], x, KV * HD, D, v[l][t]);
+            product(wq[l], x, HEADS * HD, D, q), product(wk[l], x, KV * HD, D, k[l][t]),
+                product(wv[l], x, KV * HD, D, v[l][t]);
             turn_heads(q, HEADS, t), turn_heads(k[l][t], KV, t);
             for (int h = 0; h < HEADS; h++) {
                 double sum = 0, acc[HD] = {0};
@@ -252,7 +270,8 @@ static void layer_by_hand(const int32_t *ids, double logits[T][VOCAB]) {
 static void test_layer(void) {
     random_fill(table, VOCAB * D, 1);
     for (int l = 0; l < LAYERS; l++)
-        random_fill(wq[l], HEADS * HD * D, 0.7f), random_fill(wk[l], KV * HD * D, 0.7f), random_fill(wv[l], KV * HD * D, 0.7f), random_fill(wo[l], D * HEADS * HD, 0.4f);
+        random_fill(wq[l], HEADS * HD * D, 0.7f), random_fill(wk[l], KV * HD * D, 0.7f),
+            random_fill(wv[l], KV * HD * D, 0.7f), random_fill(wo[l], D * HEADS * HD, 0.4f);
     Model m;
     Graph *g = layer_model(&m);
     int32_t ids[T];
@@ -268,10 +287,12 @@ static void test_layer(void) {
     interp_forget(in);
     const float *few = interp_eval(in, ids, T, some);
     for (int i = 2, k = 0; i < T; i += 7, k++)
-        if (memcmp(few + k * VOCAB, whole + i * VOCAB, VOCAB * sizeof(float))) printf("wanted row %d differs\n", i), failures++;
+        if (memcmp(few + k * VOCAB, whole + i * VOCAB, VOCAB * sizeof(float)))
+            printf("wanted row %d differs\n", i), failures++;
     Interp *cut = interp_new(g, 3);
-    for (int at = 0, n = 1; at < T; at += n, n = at + n * 2 > T ? T - at : n * 2)
-        if (memcmp(interp_eval(cut, ids + at, n, all), whole + at * VOCAB, (size_t) n * VOCAB * sizeof(float))) printf("cut at %d differs\n", at), failures++;
+    for (int at = 0, n = 1; at<T; at += n, n = at + n * 2> T ? T - at : n * 2)
+        if (memcmp(interp_eval(cut, ids + at, n, all), whole + at * VOCAB, (size_t) n * VOCAB * sizeof(float)))
+            printf("cut at %d differs\n", at), failures++;
     if (interp_past(cut) != T) printf("past\n"), failures++;
     interp_free(in);
     interp_free(cut);
@@ -282,9 +303,20 @@ static void test_angles(void) {
     Rope plain = {.dims = 8, .base = 10000, .scale = 0.5, .attn = 1};
     float y[8], factor[4] = {1, 2, 4, 8};
     angles_row(&plain, factor, 7, y);
-    check_close("linear, factors", y, (double[]){cos(3.5), sin(3.5), cos(0.175), sin(0.175), cos(0.035 / 4), sin(0.035 / 4), cos(0.0035 / 8), sin(0.0035 / 8)}, 8);
+    check_close("linear, factors", y,
+        (double[]){cos(3.5), sin(3.5), cos(0.175), sin(0.175), cos(0.035 / 4), sin(0.035 / 4), cos(0.0035 / 8),
+            sin(0.0035 / 8)},
+        8);
     // Original context 64: the pairs' wavelengths are 6.3, 62.8, 628 and 6283, so c(32) = -0.5.. and c(1) = 1.008: lo 0, hi 2.
-    Rope yarn = {.dims = 8, .base = 10000, .scale = 0.25, .attn = 1, .yarn = true, .ext = 1, .beta_fast = 32, .beta_slow = 1, .orig = 64};
+    Rope yarn = {.dims = 8,
+        .base = 10000,
+        .scale = 0.25,
+        .attn = 1,
+        .yarn = true,
+        .ext = 1,
+        .beta_fast = 32,
+        .beta_slow = 1,
+        .orig = 64};
     angles_row(&yarn, NULL, 3, y);
     double m = 1 + 0.1 * log(4), t1 = 0.3 * (0.5 * 0.25 + 0.5), t2 = 0.03 * 0.25;
     check_close("yarn", y, (double[]){m * cos(3), m * sin(3), m * cos(t1), m * sin(t1), m * cos(t2), m * sin(t2)}, 6);

@@ -19,9 +19,11 @@ enum { VOCAB = 96, WIDTH = 64, ROWS = 40, PAGES = 8 };
 static const char head[] =
     "graph tiny \"tiny\" layers=2 vocab=96 ctx=256 embd=64\nglobal x : [64]\nglobal logits : [96]\nresult logits\n"
     "rope rot halves dims=16 base=100 scale=1\nparam half values=[0.5, 0.25]\nparam which values=[2, 1]\n"
-    "stage embed {\nweight token_embd type=F32 shape=[96, 64]\nid = token\ne = embed(id) weight=token_embd\nok = set(e) global=x\n}\n"
+    "stage embed {\nweight token_embd type=F32 shape=[96, 64]\nid = token\ne = embed(id) weight=token_embd\nok = "
+    "set(e) global=x\n}\n"
     "stage block layered {\n%s\nx = get global=x\n%s\nz = add(x, y)\nok = set(z) global=x\n}\n"
-    "stage head {\nweight output type=F32 shape=[96, 64] product\nx = get global=x\n%s\nl = matmul(w) weight=output\nok = set(l) global=logits\n}\n"
+    "stage head {\nweight output type=F32 shape=[96, 64] product\nx = get global=x\n%s\nl = matmul(w) "
+    "weight=output\nok = set(l) global=logits\n}\n"
     "run embed\nrun block first=0 count=2\nrun head\n";
 
 typedef struct {
@@ -48,7 +50,8 @@ static void write_random(GgufWriter *w, int type, int64_t n, float size) {
         for (int j = 0; j < 32; j++) f[j] = random_float() * size;
         for (int j = 0; j < 32; j++) block[2 + j] = (uint8_t) (int8_t) (random_float() * 100);
         int count = n - i < 32 ? (int) (n - i) : 32;
-        gguf_write_data(w, q8 ? (const void *) block : (const void *) f, q8 ? sizeof block : sizeof *f * (size_t) count);
+        gguf_write_data(
+            w, q8 ? (const void *) block : (const void *) f, q8 ? sizeof block : sizeof *f * (size_t) count);
     }
 }
 
@@ -69,7 +72,9 @@ static Gguf *give_weights(Arena *a, Graph **g, int n) {
                 int64_t layers = g[0]->stage[i].layered ? g[0]->n_layer : 1, count = layers * weight_tensors(m);
                 int *list = NEWN(a, int, count);
                 for (int64_t t = 0; t < count; t++) {
-                    int64_t out = m->part_out[t % weight_tensors(m) / (m->apart ? m->stack : 1)] * (m->apart ? 1 : weight_stack(m)), ne[2] = {m->in, out};
+                    int64_t out = m->part_out[t % weight_tensors(m) / (m->apart ? m->stack : 1)] *
+                        (m->apart ? 1 : weight_stack(m)),
+                            ne[2] = {m->in, out};
                     if (pass) write_random(w, m->type, m->in * out, m->product ? 1.5f / sqrtf((float) m->in) : 0.7f);
                     else gguf_put_tensor(w, str_fmt(a, "t%d", tensors), m->type, 2, ne), list[t] = tensors++;
                 }
@@ -87,10 +92,13 @@ static Gguf *give_weights(Arena *a, Graph **g, int n) {
 
 // A team of one, inside of the shared object itself.
 static const char team[] =
-    "\nstatic int next_piece;\nint piece_claim(Worker *w, int n) { (void) w; return next_piece < n ? next_piece++ : -1; }\n"
-    "void piece_done(Worker *w, int n) { (void) w, (void) n; }\nvoid step_wait(Worker *w) { (void) w; next_piece = 0; }\n"
+    "\nstatic int next_piece;\nint piece_claim(Worker *w, int n) { (void) w; return next_piece < n ? next_piece++ : "
+    "-1; }\n"
+    "void piece_done(Worker *w, int n) { (void) w, (void) n; }\nvoid step_wait(Worker *w) { (void) w; next_piece = 0; "
+    "}\n"
     "static void nothing(int id, int layer, const Model *m) { (void) id, (void) layer, (void) m; }\n"
-    "void (*trace_before)(int id, int layer, const Model *m) = nothing;\nvoid (*trace_after)(int id, int layer, const Model *m) = nothing;\n";
+    "void (*trace_before)(int id, int layer, const Model *m) = nothing;\nvoid (*trace_after)(int id, int layer, const "
+    "Model *m) = nothing;\n";
 
 typedef struct {
     Model m;
@@ -129,7 +137,14 @@ static void open_program(Arena *a, Program *pr, const Plan *p, const Toolchain *
     uint8_t *copy = aligned(a, packed.n);
     memcpy(copy, packed.p, packed.n);
     Model *m = &pr->m;
-    *m = (Model){.weights = copy, .n_table = PAGES, .token = pr->token, .pos = pr->pos, .seq = pr->seq, .out = pr->out, .out_pos = pr->out_pos, .out_seq = pr->out_seq};
+    *m = (Model){.weights = copy,
+        .n_table = PAGES,
+        .token = pr->token,
+        .pos = pr->pos,
+        .seq = pr->seq,
+        .out = pr->out,
+        .out_pos = pr->out_pos,
+        .out_seq = pr->out_seq};
     m->scratch = aligned(a, p->scratch_bytes), m->thread_scratch = aligned(a, p->thread_bytes + 64);
     m->logits = aligned(a, sizeof(float) * VOCAB * ROWS);
     m->fixed = aligned(a, 2 * p->fixed_bytes + 64);
@@ -141,7 +156,8 @@ static void open_program(Arena *a, Program *pr, const Plan *p, const Toolchain *
 }
 
 // The two sequences are the same text, so both have the logits of one. Rows from0 .. to0-1 of the first, from1 .. to1-1 of the second.
-static void run_batch(Program *pr, const int32_t *ids, int from0, int to0, int from1, int to1, float *logits0, float *logits1) {
+static void run_batch(
+    Program *pr, const int32_t *ids, int from0, int to0, int from1, int to1, float *logits0, float *logits1) {
     int n = 0;
     for (int s = 0; s < 2; s++)
         for (int p = s ? from1 : from0; p < (s ? to1 : to0); p++, n++) {
@@ -153,13 +169,15 @@ static void run_batch(Program *pr, const int32_t *ids, int from0, int to0, int f
     memset(pr->m.scratch, 0xff, 64);
     pr->forward(&pr->m, &w);
     memcpy(logits0 + (size_t) from0 * VOCAB, pr->m.logits, sizeof(float) * VOCAB * (size_t) (to0 - from0));
-    memcpy(logits1 + (size_t) from1 * VOCAB, pr->m.logits + (size_t) (to0 - from0) * VOCAB, sizeof(float) * VOCAB * (size_t) (to1 - from1));
+    memcpy(logits1 + (size_t) from1 * VOCAB, pr->m.logits + (size_t) (to0 - from0) * VOCAB,
+        sizeof(float) * VOCAB * (size_t) (to1 - from1));
 }
 
 static void forget(Arena *a, Program *pr, const Plan *p) {
     (void) a;
     memset(pr->m.fixed, 0, 2 * p->fixed_bytes);
-    for (int g = 0; g < p->n_group; g++) memset(pr->m.pool[g], 0xff, 2 * PAGES * p->group[g].page_bytes); // NaN: nothing is read before it is written
+    for (int g = 0; g < p->n_group; g++)
+        memset(pr->m.pool[g], 0xff, 2 * PAGES * p->group[g].page_bytes); // NaN: nothing is read before it is written
 }
 
 static double difference(const float *got, const float *want) {
@@ -176,10 +194,13 @@ static void check_case(const Case *c, const Toolchain *tools, const Target *targ
     int32_t ids[ROWS];
     bool want[ROWS], whole = graph_whole(g[0]);
     for (int i = 0; i < ROWS; i++) ids[i] = (i * 37 + 11) % VOCAB, want[i] = true;
-    Plan *p = plan_make(g[1], target, &(PlanOptions){.max_batch = ROWS, .max_out = ROWS, .no_fuse = no_fuse, .kv_given = true, .kv_f32 = number % 3 != 0});
+    Plan *p = plan_make(g[1], target,
+        &(PlanOptions){
+            .max_batch = ROWS, .max_out = ROWS, .no_fuse = no_fuse, .kv_given = true, .kv_f32 = number % 3 != 0});
     Interp *in = interp_new(g[0], 1), *low = interp_new(g[1], 1);
     interp_kv_f16(in, !p->kv_f32), interp_kv_f16(low, !p->kv_f32);
-    float *logits = NEWN(a, float, VOCAB * ROWS), *first = NEWN(a, float, VOCAB * ROWS), *other = NEWN(a, float, VOCAB * ROWS), *lowered = NEWN(a, float, VOCAB * ROWS);
+    float *logits = NEWN(a, float, VOCAB *ROWS), *first = NEWN(a, float, VOCAB *ROWS),
+          *other = NEWN(a, float, VOCAB *ROWS), *lowered = NEWN(a, float, VOCAB *ROWS);
     memcpy(logits, interp_eval(in, ids, ROWS, want), sizeof(float) * VOCAB * ROWS);
     memcpy(lowered, interp_eval(low, ids, ROWS, want), sizeof(float) * VOCAB * ROWS);
     Program pr = {0};
@@ -187,22 +208,25 @@ static void check_case(const Case *c, const Toolchain *tools, const Target *targ
     forget(a, &pr, p);
     run_batch(&pr, ids, 0, ROWS, 0, 0, first, other);
     double error = difference(first, lowered), spec = difference(lowered, logits);
-    printf("%-28s program to lowered %.1e, lowered to read %.1e%s\n", c->name, error, spec, no_fuse ? " (unfused)" : "");
+    printf(
+        "%-28s program to lowered %.1e, lowered to read %.1e%s\n", c->name, error, spec, no_fuse ? " (unfused)" : "");
     CHECK(error < (p->kv_f32 ? 1e-5 : 5e-4)); // f16: keys in the middle round either way
     CHECK(spec < 0.1);
     static const int cuts[][8] = {{1, 2, 3, 4, 5, 6, 7, ROWS}, {7, 8, 21, ROWS}, {17, 36, ROWS}};
     for (int k = 0; k < COUNT(cuts) && !whole; k++) {
         forget(a, &pr, p);
-        for (int i = 0, from = 0; from < ROWS; from = cuts[k][i++]) run_batch(&pr, ids, from, cuts[k][i], 0, 0, other, other);
+        for (int i = 0, from = 0; from < ROWS; from = cuts[k][i++])
+            run_batch(&pr, ids, from, cuts[k][i], 0, 0, other, other);
         CHECK(!memcmp(first, other, sizeof(float) * VOCAB * ROWS));
     }
-    float *second = NEWN(a, float, VOCAB * ROWS);
+    float *second = NEWN(a, float, VOCAB *ROWS);
     if (!whole) { // two sequences, each in two batches
         forget(a, &pr, p);
         run_batch(&pr, ids, 0, 25, 0, 5, other, second);
         run_batch(&pr, ids, 25, ROWS, 5, 20, other, second);
         run_batch(&pr, ids, ROWS, ROWS, 20, ROWS, other, second);
-        CHECK(!memcmp(first, other, sizeof(float) * VOCAB * ROWS) && !memcmp(first, second, sizeof(float) * VOCAB * ROWS));
+        CHECK(!memcmp(first, other, sizeof(float) * VOCAB * ROWS) &&
+            !memcmp(first, second, sizeof(float) * VOCAB * ROWS));
     }
     interp_free(in), interp_free(low);
     gguf_close(file);
@@ -216,7 +240,8 @@ int main(int argc, char **argv) {
     int number = 0;
     for (int i = 0; i < COUNT(cases); i++) {
         if (argc > 1 && !strstr(cases[i].name, argv[1])) continue;
-        for (int no_fuse = 0; no_fuse < (argc > 1 ? 2 : 1 + (i % 4 == 0)); no_fuse++) check_case(&cases[i], &tools, target, number++, no_fuse);
+        for (int no_fuse = 0; no_fuse < (argc > 1 ? 2 : 1 + (i % 4 == 0)); no_fuse++)
+            check_case(&cases[i], &tools, target, number++, no_fuse);
     }
     return check_done();
 }
