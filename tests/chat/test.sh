@@ -13,11 +13,14 @@ python3 "$here/terminal.py" "$work/tales" "$work" 120 "And it came to pass" "And
 [ "${GGCC_FULL:-0}" = 1 ] || exit $status
 
 # ---- a template that renders otherwise than ggcc did is found by the self-test ----
-(cd "$work" && "$GGCC" emit "$GGCC_SOURCE/tests/data/tales.gguf" -o sources --quiet --chat-template "$here/tales.jinja" &&
+(cd "$work" &&
+    "$GGCC" emit "$GGCC_SOURCE/tests/data/tales.gguf" -o sources --quiet --chat-template "$here/tales.jinja" &&
     cd sources && sed -i 's/ASSISTANT:/Assistant:/' chat_default.c &&
-    cc -std=gnu11 -O1 -ffp-contract=off -march=native -Iruntime model.c chat_*.c runtime/*.c -o program -pthread -lm) || status=1
+    cc -std=gnu11 -O1 -ffp-contract=off -march=native -Iruntime model.c chat_*.c runtime/*.c -o program -pthread \
+        -lm) || status=1
 said=$("$work/sources/program" selftest 2>&1)
-[ $? = 3 ] && [[ $said == *"chat template 'default'"* ]] || { echo "FAILED  a wrong template passes the self-test: $said"; status=1; }
+[ $? = 3 ] && [[ $said == *"chat template 'default'"* ]] ||
+    { echo "FAILED  a wrong template passes the self-test: $said"; status=1; }
 
 models=${GGCC_MODELS:-$HOME/.cache/ggcc/models}
 real() { # MODEL OPTIONS...
