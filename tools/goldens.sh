@@ -1,12 +1,13 @@
 #!/bin/bash
 # Makes all goldens of tests/golden anew, with llama.cpp as the engine.
 #   goldens.sh PEERS GGCC [MODELS]
-# PEERS: a folder with bin/lc_logits (goldens: f32 cache, GELU computed), bin/llama-tokenize, bin/llama-quantize.
+# PEERS: a folder with bin/lc_logits (goldens: f32 cache, GELU computed), bin/llama-tokenize, bin/llama-quantize, and llama.cpp, build
+# and exact-build (GELU computed), which lc_embed is made of.
 # GGCC: the compiler, for the synthetic models. MODELS: a folder with smollm2.gguf and gemma3-270m.gguf; without it the
 # goldens of these two are left as they are.
 # What is evaluated is the model dequantised to F32: that is what an interpreter of the quantised file computes.
 set -eu
-[ $# -ge 2 ] || { sed -n '2,7s/^# *//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,8s/^# *//p' "$0" >&2; exit 2; }
 root=$(cd "$(dirname "$0")/.." && pwd)
 peers=$(cd "$1/bin" && pwd) ggcc=$(realpath "$2") models=${3:+$(realpath "$3")}
 out=$root/tests/golden
@@ -25,6 +26,13 @@ done
 
 # One model for each line of peers.txt, all in peers.npz.
 python3 "$root/tools/peers-check.py" --peers "$peers/.." --ggcc "$ggcc" --write
+
+# One for each line of encoders.txt, in encoders.npz; lc_embed is linked as lc_logits is.
+exact=$(find "$peers/../exact-build" -name libggml-cpu.a)
+llama=$peers/../llama.cpp build=$peers/../build
+g++ -O2 -I"$llama/include" -I"$llama/ggml/include" "$root/tools/lc_embed.cpp" -o "$work/lc_embed" "$build/src/libllama.a" \
+    "$build/ggml/src/libggml.a" "$exact" "$build/ggml/src/libggml-base.a" -lgomp -lpthread -ldl -lm
+python3 "$root/tools/encoders-check.py" --lc "$work/lc_embed" --ggcc "$ggcc" --write
 
 real() { # NAME MODEL TOKENS
     "$peers/llama-quantize" --allow-requantize "$2" "$work/f32.gguf" F32 > "$work/log" 2>&1 || { tail -5 "$work/log" >&2; exit 1; }

@@ -1,11 +1,12 @@
 // synthetic gemma3 (gemma3), compiled by ggcc 0.1.0 from gemma3.gguf.
 //
 // Build it with
-//     cc -std=gnu11 -O3 -ffp-contract=off -fno-delete-null-pointer-checks -fno-ivopts -Iruntime -march=x86-64-v3 model.c runtime/*.c -o program -pthread -lm
+//     cc -std=gnu11 -O3 -ffp-contract=off -fno-delete-null-pointer-checks -fno-ivopts -Iruntime -march=x86-64-v3 model.c chat_*.c runtime/*.c -o program -pthread -lm
 //
 // In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces
 // that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in
 // m->weights, keys and values in pages.
+// Begin at `the model`, far below; its kernels stand before it, and before them arithmetic that every model shares.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -336,7 +337,8 @@ static inline void row_spread(const float *restrict x, float *restrict y, int n,
     for (int h = 0; h < to; h++) memcpy(y + h * part, x + (tiled ? h % n : h / (to / n)) * part, (size_t) part * 4);
 }
 
-// Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first `dims`
+// Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first
+// `dims`
 // turned by pairs, the rest as they are. x and y may be the same.
 
 // Pair i is (x[i], x[i + dims / 2]).
@@ -1282,13 +1284,15 @@ const ModelInfo model_info = {
     .name = "synthetic gemma3",
     .arch = "gemma3",
     .source = "gemma3.gguf",
-    .hash = 0xa591501b6076fc76u,
+    .hash = 0xb8f44bf92fc763bdu,
     .n_vocab = 288,
     .n_ctx = 256,
     .n_layer = 7,
     .n_embd = 64,
     .max_batch = 256,
     .max_out = 32,
+    .result = "logits",
+    .n_result = 288,
     .weight_bytes = 1532928,
     .scratch_bytes = 516096,
     .thread_bytes = 0,

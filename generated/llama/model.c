@@ -1,11 +1,12 @@
 // synthetic llama (llama), compiled by ggcc 0.1.0 from llama.gguf.
 //
 // Build it with
-//     cc -std=gnu11 -O3 -ffp-contract=off -fno-delete-null-pointer-checks -fno-ivopts -Iruntime -march=x86-64-v3 model.c runtime/*.c -o program -pthread -lm
+//     cc -std=gnu11 -O3 -ffp-contract=off -fno-delete-null-pointer-checks -fno-ivopts -Iruntime -march=x86-64-v3 model.c chat_*.c runtime/*.c -o program -pthread -lm
 //
 // In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces
 // that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in
 // m->weights, keys and values in pages.
+// Begin at `the model`, far below; its kernels stand before it, and before them arithmetic that every model shares.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -386,7 +387,8 @@ static inline void quantize_q8(const float *restrict x, uint8_t *restrict q, int
     __asm__ volatile("" : : : "memory");
 }
 
-// Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first `dims`
+// Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first
+// `dims`
 // turned by pairs, the rest as they are. x and y may be the same.
 
 // Pair i is (x[i], x[i + dims / 2]).
@@ -1392,13 +1394,15 @@ const ModelInfo model_info = {
     .name = "synthetic llama",
     .arch = "llama",
     .source = "llama.gguf",
-    .hash = 0x4f071fb8fa37138du,
+    .hash = 0xf89dbdc2add74b1fu,
     .n_vocab = 288,
     .n_ctx = 256,
     .n_layer = 3,
     .n_embd = 64,
     .max_batch = 256,
     .max_out = 32,
+    .result = "logits",
+    .n_result = 288,
     .weight_bytes = 198400,
     .scratch_bytes = 425984,
     .thread_bytes = 0,

@@ -32,7 +32,7 @@
 //@ param ROWS 16
 //@ args args
 //@ args pass
-//@ needs attend.h
+//@ needs attend.h sees.h
 #include "../../runtime/model.h"
 #include <string.h>
 
@@ -46,6 +46,8 @@
 
 #include "attend.h"
 
+#include "sees.h"
+
 enum { H = 9, G = 3, DK = 64, DV = 64, WINDOW = 300, CHUNK = 128, AROUND = 24, GROUP = 0, PAGE_BYTES = 49152, HEADS = 3 };
 enum { ROWS = 16, PICKS = 16, SETS = 1, BLOCK = 2 };
 #define ALIBI 8.0f
@@ -57,31 +59,6 @@ static int32_t picks[ROWS * SETS * PICKS];
 //@ begin
 enum { attention_rows = HEADS < 12 ? 12 / HEADS : 1 };
 enum { attention_queries = attention_rows * HEADS };
-
-// The last position of a sequence: its rows are all in the batch.
-static inline int attention_end(const Model *m, int seq) { //@ when AHEAD
-    int r = m->rows - 1;                                   //@ when AHEAD
-    while (r > 0 && m->seq[r] != seq) r--;                 //@ when AHEAD
-    return m->pos[r];                                      //@ when AHEAD
-}                                                          //@ when AHEAD
-// How much less a head sees with each position further off.
-static inline float attention_slope(int h) {                                          //@ when ALIBI
-    int n = 1;                                                                        //@ when ALIBI
-    while (n * 2 <= H) n *= 2;                                                        //@ when ALIBI
-    const float steps = h < n ? (float) (h + 1) : 0.5f * (float) (2 * (h - n) + 1);   //@ when ALIBI
-    return __builtin_exp2f(-ALIBI * steps / (float) n);                                         //@ when ALIBI
-}                                                                                     //@ when ALIBI
-// Which positions of a page are picked, and seen at all.
-static inline void attention_picked(const int32_t *restrict list, int page, int *from, int *to, float *restrict s) { //@ when PICKS
-    uint64_t picked = 0;                                                                //@ when PICKS
-    for (int i = 0; i < PICKS; i++) {                                                   //@ when PICKS
-        const int b = list[i] * BLOCK - page;                                           //@ when PICKS
-        for (int j = b < 0 ? 0 : b; list[i] >= 0 && j < b + BLOCK && j < PAGE; j++)     //@ when PICKS
-            picked |= (uint64_t) (j >= *from && j <= *to) << j;                         //@ when PICKS
-    }                                                                                   //@ when PICKS
-    for (int j = 0; j < PAGE; j++) s[j] = select_f32(picked >> j & 1, s[j], -__builtin_inff()); //@ when PICKS
-    if (!picked) *from = 1, *to = 0;                                                    //@ when PICKS
-}                                                                                       //@ when PICKS
 
 // The positions that a row at p sees, of a sequence that ends at `end`. Later rows see no earlier ones.
 static inline void attention_sees(int p, int end, int *from, int *to) {
@@ -108,7 +85,7 @@ static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const f
     }
     const int kv_head = h / (H / G);
     int first, last, end = 0;
-    end = attention_end(m, seq); //@ when AHEAD
+    end = sees_end(m, seq); //@ when AHEAD
     attention_sees(pos[n - 1], end, &first, &last);
     int seen_from, seen_to;
     attention_sees(pos[0], end, &first, &seen_to);
@@ -122,9 +99,10 @@ static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const f
             attention_sees(pos[t / HEADS], end, &seen_from, &seen_to);
             int t_from = seen_from > page ? seen_from - page : 0, t_to = seen_to - page < PAGE ? seen_to - page : PAGE - 1;
             for (int j = 0; j < PAGE; j++) s[t][j] = SOFTCAP * tanh_f32(s[t][j] * (1 / SOFTCAP)); //@ when SOFTCAP
-            const float slope = attention_slope(h + t % HEADS), at_row = (float) (pos[t / HEADS] - page); //@ when ALIBI
-            for (int j = 0; j < PAGE; j++) s[t][j] -= slope * abs_f32(at_row - (float) j);                //@ when ALIBI
-            attention_picked(picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS, page, &t_from, &t_to, s[t]); //@ when PICKS
+            const float slope = sees_slope(h + t % HEADS, H, ALIBI); //@ when ALIBI
+            sees_distance(s[t], slope, pos[t / HEADS] - page);       //@ when ALIBI
+            const int32_t *list = picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS; //@ when PICKS
+            sees_picked(list, PICKS, BLOCK, page, &t_from, &t_to, s[t]); //@ when PICKS
             const float factor = attend_softmax(s[t], t_from, t_to, &seen[t]);
             if (factor != 1)
                 for (int d = 0; d < DV; d++) sum[t][d] *= factor;

@@ -27,6 +27,10 @@ done < "$here/synthetic.txt"
 python3 "$GGCC_SOURCE/tools/peers-check.py" --ggcc "$GGCC" || status=1
 python3 "$GGCC_SOURCE/tools/peers-check.py" --ggcc "$GGCC" --compiled --only 'olmoe|deepseek2|jamba' || status=1
 
+# Encoders: the same, of what embed gives.
+python3 "$GGCC_SOURCE/tools/encoders-check.py" --ggcc "$GGCC" || status=1
+python3 "$GGCC_SOURCE/tools/encoders-check.py" --ggcc "$GGCC" --compiled --only '^bert (mean|file pooling_type=1$)|^modern-bert file.*cls.norm' || status=1
+
 exact() { # NAME MODEL
     check "$1" "$2" "$by_interpreter" 1e-4
     "$dequant" "$2" "$work/f32.gguf"
