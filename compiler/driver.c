@@ -228,9 +228,33 @@ Traced compile_for_verify(Arena *a, const char *model, const CompileOptions *opt
     return t;
 }
 
+// An output must not be an input, nor another output: the model would be gone.
+static void check_output(const char *path, const char *other, const char *what) {
+    struct stat x, y;
+    if (!path || !other) return;
+    bool same =
+        !strcmp(path, other) || (!stat(path, &x) && !stat(other, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+    if (same) fail("%s is %s, too; give the output a path of its own", path, what);
+}
+
+static void check_outputs(const char *model, const char *path, const CompileOptions *opt) {
+    const char *outputs[] = {path, opt->weights};
+    for (int i = 0; i < COUNT(outputs); i++) {
+        struct stat st;
+        if (!outputs[i]) continue;
+        if (!*outputs[i]) fail_usage("an output has an empty name");
+        if (i == 0 && !stat(path, &st) && S_ISDIR(st.st_mode))
+            fail("%s is a folder; a file to write is expected", path);
+        check_output(outputs[i], model, "the model");
+        check_output(outputs[i], opt->build.arch_file, "the description");
+    }
+    check_output(path, opt->weights, "the file for the weights");
+}
+
 void cmd_build(const char *model, const char *path, const CompileOptions *opt) {
     double t0 = now_seconds();
     Arena *a = arena_new();
+    check_outputs(model, path, opt);
     Compilation c = compile_source(a, model, opt);
     note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s", FMT(c.graph->arch),
         FMT(str_plain(a, c.graph->name)), (long long) c.graph->n_layer, (long long) c.graph->n_ctx,
@@ -258,23 +282,36 @@ void cmd_emit(const char *model, const char *dir, const CompileOptions *opt) {
 
 void cmd_explain(const char *model, const CompileOptions *opt) {
     Arena *a = arena_new();
-    Compilation c = compile_plan(a, model, opt);
+    Compilation c = dumps(opt, "source") ? compile_source(a, model, opt) : compile_plan(a, model, opt);
     Out o = out_new(a);
     explain(c.plan, &o);
     dump_and_stop(&o);
 }
 
+// Programs are run from the cache only when nobody else can have put them there.
+static void check_own(const char *path, bool folder) {
+    struct stat st;
+    if (lstat(path, &st)) fail("%s: %s; set XDG_CACHE_HOME to a folder of your own", path, strerror(errno));
+    bool kind = folder ? S_ISDIR(st.st_mode) : S_ISREG(st.st_mode);
+    if (!kind || st.st_uid != geteuid() || (st.st_mode & 022))
+        fail("%s: others could have written it, so nothing is run from there; remove it, or set XDG_CACHE_HOME to a "
+             "folder of your own",
+            path);
+}
+
 const char *cached_program(Arena *a, const char *model, const CompileOptions *opt) {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    Str dir = base && *base ? str_fmt(a, "%s/ggcc", base)
-        : home && *home     ? str_fmt(a, "%s/.cache/ggcc", home)
-                            : str_fmt(a, "/tmp/ggcc-%d", (int) getuid());
+    Str dir = base && *base == '/' ? str_fmt(a, "%s/ggcc", base)
+        : home && *home            ? str_fmt(a, "%s/.cache/ggcc", home)
+                                   : str_fmt(a, "/tmp/ggcc-%d", (int) getuid());
     for (size_t i = 1; i <= dir.n; i++)
         if (i == dir.n || dir.p[i] == '/') mkdir(str_z(a, (Str){dir.p, i}), 0700);
+    check_own(str_z(a, dir), true);
     Compilation c = compile_plan(a, model, opt);
     uint64_t key = hash64(c.tools.march, strlen(c.tools.march), hash64(c.tools.cc, strlen(c.tools.cc), c.plan->hash));
     key = hash64(c.plan->target->cpu, strlen(c.plan->target->cpu), key);
     const char *path = str_z(a, str_fmt(a, "%.*s/%016llx", FMT(dir), (unsigned long long) key));
     if (access(path, X_OK)) cmd_build(model, path, opt);
+    check_own(path, false);
     return path;
 }

@@ -34,9 +34,9 @@ struct Interp {
     int n_run_kept;     // runs before this one need every row
     const Stage *stage; // of the step at hand, its layer
     int layer;
-    Cells *cell;        // [most nodes of a stage]
-    Value *value;       // of this stage's nodes
-    double *wide;       // scratch: the input of a product in double
+    Cells *cell;  // [most nodes of a stage]
+    Value *value; // of this stage's nodes
+    double *wide; // scratch: the input of a product in double
     size_t wide_cap;
 };
 

@@ -161,6 +161,7 @@ static const struct Command {
 typedef enum {
     FLAG,
     TEXT_VALUE,
+    DUMP_VALUE,
     INT_VALUE,
     SEED_VALUE,
     LIST_VALUE,
@@ -217,7 +218,7 @@ static const struct Option {
         offsetof(Options, ignore_key)},
     {"--ignore-tensor", "NAME", "a tensor that nothing may read; the program's info says so", MODEL, LIST_VALUE,
         offsetof(Options, ignore_tensor)},
-    {"--dump", "STAGE", "print graph, fused, plan or source, and stop", COMPILE, TEXT_VALUE,
+    {"--dump", "STAGE", "print graph, fused, plan or source, and stop", COMPILE, DUMP_VALUE,
         offsetof(Options, compile.dump)},
     {"--no-fuse", NULL, "every operator a kernel of its own", COMPILE, FLAG, offsetof(Options, compile.plan.no_fuse)},
     {"--threads", "N", "default: the cores this process may use", LOGITS | VERIFY, INT_VALUE,
@@ -240,6 +241,11 @@ static void set_option(Options *o, const struct Option *opt, const char *value) 
     switch (opt->kind) {
     case FLAG: *(bool *) field = true; break;
     case TEXT_VALUE: *(const char **) field = value; break;
+    case DUMP_VALUE:
+        if (strcmp(value, "graph") && strcmp(value, "fused") && strcmp(value, "plan") && strcmp(value, "source"))
+            fail_usage("--dump %s: graph, fused, plan or source is needed", value);
+        *(const char **) field = value;
+        break;
     case INT_VALUE: *(int *) field = (int) number(opt->name, value, 1, 1024); break;
     case CTX_VALUE: *(int64_t *) field = number(opt->name, value, 1, INT_MAX / 2); break;
     case SEED_VALUE: *(uint64_t *) field = (uint64_t) number(opt->name, value, 0, INT64_MAX); break;
@@ -334,7 +340,11 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) return help(NULL);
     if (!strcmp(argv[1], "--version")) {
         printf("ggcc %s\n", GGCC_VERSION);
-        return 0;
+        Arena *a = arena_new();
+        Toolchain t = toolchain_find(NULL, NULL);
+        const Target *target = target_for(a, t.cc, t.march);
+        printf("compiler %s, target %s: %s\n", t.cc, target->name, target->cpu);
+        return fflush(stdout) ? 1 : 0;
     }
     const struct Command *c = NULL;
     for (int i = 0; i < COUNT(commands); i++)

@@ -6,7 +6,9 @@
 #include "plan.h"
 
 enum { PLAN_ALIGN = 64 };
-static inline uint64_t align_up(uint64_t x, uint64_t a) { return (x + a - 1) / a * a; }
+static inline uint64_t align_up(uint64_t x, uint64_t a) {
+    return (x + a - 1) / a * a;
+}
 
 void plan_states(Plan *p);
 void plan_weights(Plan *p);

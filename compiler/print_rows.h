@@ -26,20 +26,24 @@ typedef struct {
     NodeInfo *info;
     Segment *segment;
     int n_segment, n_loop;
-    bool *in;      // is a member
+    bool *in; // is a member
     Out decl, body;
 } Rows;
 
-static inline const Node *node_at(const Rows *r, int i) { return &r->q.stage->node[i]; }
-static inline const Segment *segment_at(const Rows *r, int node) { return &r->segment[r->info[node].segment]; }
+static inline const Node *node_at(const Rows *r, int i) {
+    return &r->q.stage->node[i];
+}
+static inline const Segment *segment_at(const Rows *r, int node) {
+    return &r->segment[r->info[node].segment];
+}
 
 // print_rows.c
 void declare_array(Rows *r, int node);
-Str pointer(Rows *r, int node, bool written);       // the first element, in this row, of a value in a buffer
+Str pointer(Rows *r, int node, bool written); // the first element, in this row, of a value in a buffer
 Str weight_name(Rows *r, int weight);
 // the first element of an operand, of this head where heads are looped over
 Str vector(Rows *r, int node, int operand);
-Str target_vector(Rows *r, int node);               // of a node's own value
+Str target_vector(Rows *r, int node); // of a node's own value
 Str fresh_value(Rows *r, int node, const char *fallback);
 const char *c_type(const Node *n);
 

@@ -74,7 +74,10 @@ Toolchain toolchain_find(const char *cc, const char *march) {
             fail("no C compiler: --cc %s cannot be run; install the package gcc (or clang), or give another path", cc);
         return t;
     }
-    const char *tries[] = {getenv("CC"), "cc", "gcc", "clang"};
+    const char *env = getenv("CC"), *tries[] = {env, "cc", "gcc", "clang"};
+    if (env && *env && !runs(env))
+        fail("no C compiler: CC=%s cannot be run (it must be one program, without options); unset it, or use --cc PATH",
+            env);
     for (int i = 0; i < COUNT(tries); i++)
         if (tries[i] && *tries[i] && runs(tries[i])) {
             t.cc = tries[i];

@@ -21,9 +21,10 @@ enum {
     INFO = 128,
     CHAT = 256,
     EMBED = 512,
+    RERANK = 1024,
     TALK = RUN | CHAT,
-    MODEL = TALK | LOGITS | PERPLEXITY | BENCH | EMBED, // commands that evaluate
-    ALL = 1023
+    MODEL = TALK | LOGITS | PERPLEXITY | BENCH | EMBED | RERANK, // commands that evaluate
+    ALL = 2047
 };
 
 const Command commands[] = {
@@ -35,6 +36,8 @@ const Command commands[] = {
         LOGITS, true},
     {"embed", "(-p TEXT | -f FILE | --ids FILE) -o OUT [options]",
         "write what an encoder makes of a text, as raw float32", cmd_embed, EMBED, false},
+    {"rerank", "--query FILE --doc FILE [options]", "how well a document answers a query: scores", cmd_rerank, RERANK,
+        false},
     {"perplexity", "(-f FILE | --ids FILE) [options]", "how well the model predicts a text", cmd_perplexity, PERPLEXITY,
         true},
     {"bench", "[options]", "measure the speed", cmd_bench, BENCH, false},
@@ -58,7 +61,7 @@ typedef struct {
 enum { MAX = 0x7fffffff };
 static const Option options[] = {
     {"prompt", "p", "TEXT", TEXT, RUN | TOKENIZE | LOGITS | PERPLEXITY | EMBED, AT(prompt), 0, 0, "the text itself"},
-    {"file", "f", "PATH", TEXT, ALL & ~(BENCH | SELFTEST | INFO | CHAT), AT(file), 0, 0,
+    {"file", "f", "PATH", TEXT, ALL & ~(BENCH | SELFTEST | INFO | CHAT | RERANK), AT(file), 0, 0,
         "a file with the text (detokenize: ids); - is standard input"},
     {"ids", NULL, "PATH", TEXT, RUN | LOGITS | PERPLEXITY | EMBED, AT(ids), 0, 0,
         "a file with token ids; nothing is added to them"},
@@ -67,6 +70,8 @@ static const Option options[] = {
     {"output", "o", "PATH", TEXT, LOGITS | EMBED, AT(output), 0, 0, "the file to write"},
     {"pool", NULL, "KIND", TEXT, EMBED, AT(pool), 0, 0,
         "how the rows of a text become one: none, mean, first or last; default: as the model's file says"},
+    {"query", NULL, "FILE", TEXT, RERANK, AT(query), 0, 0, "the question"},
+    {"doc", NULL, "FILE", TEXT, RERANK, AT(doc), 0, 0, "what may answer it"},
     {"normalize", NULL, NULL, FLAG, EMBED, AT(normalize), 0, 0, "divide each vector by its length"},
     {"load", NULL, "PATH", TEXT, RUN, AT(load), 0, 0, "a saved state to go on from"},
     {"save", NULL, "PATH", TEXT, RUN, AT(save), 0, 0, "where to save the state afterwards"},

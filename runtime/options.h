@@ -19,7 +19,8 @@ typedef struct {
     bool chat, drop_oldest;
     int n, threads, ctx, batch;
     int pp, tg, depth, reps;
-    const char *pool; // of embed
+    const char *pool;        // of embed
+    const char *query, *doc; // of rerank
     bool normalize;
     bool json, verbose, no_special, parse_special, ignore_eos, help;
     bool temp_given, narrowed; // --temp; an option that only works with it
@@ -55,6 +56,7 @@ int cmd_detokenize(const Options *o);
 int cmd_logits(const Options *o);
 int cmd_perplexity(const Options *o);
 int cmd_embed(const Options *o);
+int cmd_rerank(const Options *o);
 int cmd_bench(const Options *o);
 int cmd_selftest(const Options *o);
 int cmd_info(const Options *o);

@@ -32,6 +32,9 @@ int outfile_open(OutFile *f, const char *path, uint64_t bytes) {
     if (stat(path, &st) == 0) {
         if (S_ISDIR(st.st_mode)) return complain("cannot write '%s': it is a folder", path);
         f->direct = !S_ISREG(st.st_mode);
+        struct stat self;
+        if (stat("/proc/self/exe", &self) == 0 && self.st_dev == st.st_dev && self.st_ino == st.st_ino)
+            return complain("cannot write '%s': it is this program itself; give another name", path);
         char real[PATH_MAX];
         if (!f->direct && realpath(path, real)) // a link keeps its place, what it points to is replaced
             strcpy(f->target, real);

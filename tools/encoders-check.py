@@ -5,8 +5,8 @@
 
 --lc names tools/lc_embed.cpp, built (goldens.sh does it); without it, what llama.cpp gave is read from
 tests/golden/encoders.npz, which --write makes. The variants are the lines of tests/golden/encoders.txt. Each model
-(`ggcc synth`) is run on 60 random ids by llama.cpp, by ggcc's interpreter and, with --compiled, by the program. A variant
-is right when max|d| is at most tol standard deviations of llama.cpp's numbers (of a single score: tol of the score).
+(`ggcc synth`) is run on 60 random ids by llama.cpp, by ggcc's interpreter and, with --compiled, by the program. A
+variant is right when max|d| is at most tol standard deviations of llama.cpp's numbers (of one score: tol of it).
 """
 import argparse, hashlib, os, re, subprocess, sys, tempfile
 import numpy as np

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Makes all goldens of tests/golden anew, with llama.cpp as the engine.
 #   goldens.sh PEERS GGCC [MODELS]
-# PEERS: a folder with bin/lc_logits (goldens: f32 cache, GELU computed), bin/llama-tokenize, bin/llama-quantize, and llama.cpp, build
-# and exact-build (GELU computed), which lc_embed is made of.
+# PEERS: a folder with bin/lc_logits (goldens: f32 cache, GELU computed), bin/llama-tokenize, bin/llama-quantize, and
+# llama.cpp, build and exact-build (GELU computed), which lc_embed is made of.
 # GGCC: the compiler, for the synthetic models. MODELS: a folder with smollm2.gguf and gemma3-270m.gguf; without it the
 # goldens of these two are left as they are.
 # What is evaluated is the model dequantised to F32: that is what an interpreter of the quantised file computes.

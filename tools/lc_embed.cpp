@@ -1,5 +1,6 @@
-// What llama.cpp makes of a text: lc_embed MODEL IDS OUT HOW. In: a model, a text file of token ids. Out: float32, a vector for each
-// token (HOW: none), one vector (mean, first, last), or what the file's pooling_type asks for (file): a vector or scores.
+// What llama.cpp makes of a text: lc_embed MODEL IDS OUT HOW. In: a model, a text file of token ids. Out: float32, a
+// vector for each token (HOW: none), one vector (mean, first, last), or what the file's pooling_type asks for (file):
+// a vector or scores.
 #include "llama.h"
 #include <cstdio>
 #include <map>
@@ -45,11 +46,15 @@ int main(int argc, char **argv) {
     if (!c) return fail("the model or the ids cannot be used");
     llama_batch b = llama_batch_init(n, 0, 1);
     b.n_tokens = n;
-    for (int i = 0; i < n; i++) b.token[i] = ids[i], b.pos[i] = i, b.n_seq_id[i] = 1, b.seq_id[i][0] = 0, b.logits[i] = 1;
+    for (int i = 0; i < n; i++) {
+        b.token[i] = ids[i], b.pos[i] = i, b.logits[i] = 1;
+        b.n_seq_id[i] = 1, b.seq_id[i][0] = 0;
+    }
     if (llama_decode(c, b)) return fail("it cannot be evaluated");
     FILE *out = fopen(argv[3], "wb");
     if (!out) return fail("the output cannot be written");
-    bool rows = llama_pooling_type(c) == LLAMA_POOLING_TYPE_NONE, scores = llama_pooling_type(c) == LLAMA_POOLING_TYPE_RANK;
+    bool rows = llama_pooling_type(c) == LLAMA_POOLING_TYPE_NONE;
+    bool scores = llama_pooling_type(c) == LLAMA_POOLING_TYPE_RANK;
     size_t width = scores ? llama_model_n_cls_out(model) : (size_t) llama_model_n_embd_out(model);
     for (int i = 0; i < (rows ? n : 1); i++) {
         const float *from = rows ? llama_get_embeddings_ith(c, i) : llama_get_embeddings_seq(c, 0);

@@ -48,7 +48,18 @@
 
 #include "sees.h"
 
-enum { H = 9, G = 3, DK = 64, DV = 64, WINDOW = 300, CHUNK = 128, AROUND = 24, GROUP = 0, PAGE_BYTES = 49152, HEADS = 3 };
+enum {
+    H = 9,
+    G = 3,
+    DK = 64,
+    DV = 64,
+    WINDOW = 300,
+    CHUNK = 128,
+    AROUND = 24,
+    GROUP = 0,
+    PAGE_BYTES = 49152,
+    HEADS = 3
+};
 enum { ROWS = 16, PICKS = 16, SETS = 1, BLOCK = 2 };
 #define ALIBI 8.0f
 static float sinks[H];
@@ -63,11 +74,11 @@ enum { attention_queries = attention_rows * HEADS };
 // The positions that a row at p sees, of a sequence that ends at `end`. Later rows see no earlier ones.
 static inline void attention_sees(int p, int end, int *from, int *to) {
     *from = 0, *to = p;
-    if (p >= WINDOW) *from = p - WINDOW + 1;                //@ when WINDOW
-    *from = p / CHUNK * CHUNK;                              //@ when CHUNK
-    *to = end;                                              //@ when ALL
-    if (p > AROUND / 2) *from = p - AROUND / 2;             //@ when AROUND
-    *to = p + AROUND / 2 < end ? p + AROUND / 2 : end;      //@ when AROUND
+    if (p >= WINDOW) *from = p - WINDOW + 1;           //@ when WINDOW
+    *from = p / CHUNK * CHUNK;                         //@ when CHUNK
+    *to = end;                                         //@ when ALL
+    if (p > AROUND / 2) *from = p - AROUND / 2;        //@ when AROUND
+    *to = p + AROUND / 2 < end ? p + AROUND / 2 : end; //@ when AROUND
     (void) end;
 }
 
@@ -97,12 +108,13 @@ static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const f
         attend_scores(k, bytes_KV == 4, query[0], DK, n * HEADS, from, to, s);
         for (int t = 0; t < n * HEADS; t++) {
             attention_sees(pos[t / HEADS], end, &seen_from, &seen_to);
-            int t_from = seen_from > page ? seen_from - page : 0, t_to = seen_to - page < PAGE ? seen_to - page : PAGE - 1;
+            int t_from = seen_from > page ? seen_from - page : 0,
+                t_to = seen_to - page < PAGE ? seen_to - page : PAGE - 1;
             for (int j = 0; j < PAGE; j++) s[t][j] = SOFTCAP * tanh_f32(s[t][j] * (1 / SOFTCAP)); //@ when SOFTCAP
-            const float slope = sees_slope(h + t % HEADS, H, ALIBI); //@ when ALIBI
-            sees_distance(s[t], slope, pos[t / HEADS] - page);       //@ when ALIBI
-            const int32_t *list = picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS; //@ when PICKS
-            sees_picked(list, PICKS, BLOCK, page, &t_from, &t_to, s[t]); //@ when PICKS
+            const float slope = sees_slope(h + t % HEADS, H, ALIBI);                              //@ when ALIBI
+            sees_distance(s[t], slope, pos[t / HEADS] - page);                                    //@ when ALIBI
+            const int32_t *list = picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS;   //@ when PICKS
+            sees_picked(list, PICKS, BLOCK, page, &t_from, &t_to, s[t]);                          //@ when PICKS
             const float factor = attend_softmax(s[t], t_from, t_to, &seen[t]);
             if (factor != 1)
                 for (int d = 0; d < DV; d++) sum[t][d] *= factor;
@@ -121,7 +133,8 @@ static void attention(const Model *m, uint64_t k_at, uint64_t v_at, const float 
     const int r0 = piece / groups * ROWS, r1 = r0 + ROWS < rows ? r0 + ROWS : rows;
     for (int r = r0, n; r < r1; r += n) {
         for (n = 1; n < attention_rows && r + n < r1 && seq[r + n] == seq[r];) n++;
-        attention_some(m, k_at, v_at, q + (size_t) r * H * DK, o + (size_t) r * H * DV, pos + r, seq[r], n, h /*@ pass */);
+        attention_some(
+            m, k_at, v_at, q + (size_t) r * H * DK, o + (size_t) r * H * DV, pos + r, seq[r], n, h /*@ pass */);
     }
 }
 //@ end

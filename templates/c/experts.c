@@ -46,8 +46,8 @@ static int experts_meet(const int32_t *restrict ids, int parts, int which, int *
     return met;
 }
 
-static void experts(const uint8_t *restrict w, const float *restrict x, const int32_t *restrict ids, int rows,
-    int piece /*@ args */) {
+static void experts(
+    const uint8_t *restrict w, const float *restrict x, const int32_t *restrict ids, int rows, int piece /*@ args */) {
     const int panel_count = (N + 15) / 16, groups = (panel_count + PANELS - 1) / PANELS, parts = rows * TOP;
     const int p0 = piece % groups * PANELS, p1 = p0 + PANELS < panel_count ? p0 + PANELS : panel_count;
     const size_t row_bytes = (size_t) K / FMT_block * FMT_bytes;

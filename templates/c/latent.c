@@ -111,10 +111,10 @@ static void attention_some(const Model *m, uint64_t k_at, const float *restrict 
             int t_from = seen_from > page ? seen_from - page : 0,
                 t_to = seen_to - page < PAGE ? seen_to - page : PAGE - 1;
             for (int j = 0; j < PAGE; j++) s[t][j] = SOFTCAP * tanh_f32(s[t][j] * (1 / SOFTCAP)); //@ when SOFTCAP
-            const float slope = sees_slope(h + t % HEADS, H, ALIBI); //@ when ALIBI
-            sees_distance(s[t], slope, pos[t / HEADS] - page);       //@ when ALIBI
-            const int32_t *list = picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS; //@ when PICKS
-            sees_picked(list, PICKS, BLOCK, page, &t_from, &t_to, s[t]); //@ when PICKS
+            const float slope = sees_slope(h + t % HEADS, H, ALIBI);                              //@ when ALIBI
+            sees_distance(s[t], slope, pos[t / HEADS] - page);                                    //@ when ALIBI
+            const int32_t *list = picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS;   //@ when PICKS
+            sees_picked(list, PICKS, BLOCK, page, &t_from, &t_to, s[t]);                          //@ when PICKS
             const float factor = attend_softmax(s[t], t_from, t_to, &seen[t]);
             if (factor != 1)
                 for (int d = 0; d < DV; d++) sum[t][d] *= factor;

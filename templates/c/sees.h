@@ -21,7 +21,8 @@ static inline void sees_distance(float *restrict s, float slope, int row) {
     for (int j = 0; j < PAGE; j++) s[j] -= slope * abs_f32((float) (row - j));
 }
 
-// Only positions in the n blocks that a list picks (-1: none) stay, of from .. to. Where none is left, from becomes more than to.
+// Only positions in the n blocks that a list picks (-1: none) stay, of from .. to. Where none is left, from becomes more
+// than to.
 static inline void sees_picked(
     const int32_t *restrict list, int n, int block, int page, int *from, int *to, float *restrict s) {
     uint64_t picked = 0;

@@ -29,7 +29,8 @@ python3 "$GGCC_SOURCE/tools/peers-check.py" --ggcc "$GGCC" --compiled --only 'ol
 
 # Encoders: the same, of what embed gives.
 python3 "$GGCC_SOURCE/tools/encoders-check.py" --ggcc "$GGCC" || status=1
-python3 "$GGCC_SOURCE/tools/encoders-check.py" --ggcc "$GGCC" --compiled --only '^bert (mean|file pooling_type=1$)|^modern-bert file.*cls.norm' || status=1
+python3 "$GGCC_SOURCE/tools/encoders-check.py" --ggcc "$GGCC" --compiled \
+    --only '^bert (mean|file pooling_type=1$)|^modern-bert file.*cls.norm' || status=1
 
 exact() { # NAME MODEL
     check "$1" "$2" "$by_interpreter" 1e-4
