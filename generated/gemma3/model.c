@@ -568,6 +568,42 @@ static inline float attend_softmax(float *restrict s, int from, int to, Seen *se
     return factor;
 }
 
+// What rows of attention see besides what lies before them.
+
+// The last position of a sequence whose rows are all in the batch.
+static inline int sees_end(const Model *m, int seq) {
+    int r = m->rows - 1;
+    while (r > 0 && m->seq[r] != seq) r--;
+    return m->pos[r];
+}
+
+// How much less head h of `heads` sees with each position further off (ALiBi), `most` of it over all heads.
+static inline float sees_slope(int h, int heads, float most) {
+    int n = 1;
+    while (n * 2 <= heads) n *= 2;
+    const float steps = h < n ? (float) (h + 1) : 0.5f * (float) (2 * (h - n) + 1);
+    return __builtin_exp2f(-most * steps / (float) n);
+}
+
+// Scores of a page less what distance from position `row` (counted from the page) takes.
+static inline void sees_distance(float *restrict s, float slope, int row) {
+    for (int j = 0; j < PAGE; j++) s[j] -= slope * abs_f32((float) (row - j));
+}
+
+// Only positions in the n blocks that a list picks (-1: none) stay, of from .. to. Where none is left, from becomes more
+// than to.
+static inline void sees_picked(
+    const int32_t *restrict list, int n, int block, int page, int *from, int *to, float *restrict s) {
+    uint64_t picked = 0;
+    for (int i = 0; i < n; i++) {
+        const int first = list[i] * block - page;
+        for (int j = first < 0 ? 0 : first; list[i] >= 0 && j < first + block && j < PAGE; j++)
+            picked |= (uint64_t) (j >= *from && j <= *to) << j;
+    }
+    for (int j = 0; j < PAGE; j++) s[j] = select_f32(picked >> j & 1, s[j], -__builtin_inff());
+    if (!picked) *from = 1, *to = 0;
+}
+
 // clang-format on
 
 // ---- kernels ----
@@ -673,10 +709,6 @@ static void block_store_kv(const float *qkv, const float *attn_q_norm, float *q2
 enum { block_attention_rows = 2 < 12 ? 6 : 1 };
 enum { block_attention_queries = block_attention_rows * 2 };
 
-// The last position of a sequence: its rows are all in the batch.
-// How much less a head sees with each position further off.
-// Which positions of a page are picked, and seen at all.
-
 // The positions that a row at p sees, of a sequence that ends at `end`. Later rows see no earlier ones.
 static inline void block_attention_sees(int p, int end, int *from, int *to) {
     *from = 0, *to = p;
@@ -729,7 +761,8 @@ static void block_attention(const Model *m, uint64_t k_at, uint64_t v_at, const 
     const int r0 = piece / groups * 16, r1 = r0 + 16 < rows ? r0 + 16 : rows;
     for (int r = r0, n; r < r1; r += n) {
         for (n = 1; n < block_attention_rows && r + n < r1 && seq[r + n] == seq[r];) n++;
-        block_attention_some(m, k_at, v_at, q + (size_t) r * 4 * 24, o + (size_t) r * 4 * 24, pos + r, seq[r], n, h);
+        block_attention_some(
+            m, k_at, v_at, q + (size_t) r * 4 * 24, o + (size_t) r * 4 * 24, pos + r, seq[r], n, h);
     }
 }
 
@@ -874,10 +907,6 @@ static void block_far_store_kv(const float *qkv, const float *attn_q_norm, float
 enum { block_far_attention_rows = 2 < 12 ? 6 : 1 };
 enum { block_far_attention_queries = block_far_attention_rows * 2 };
 
-// The last position of a sequence: its rows are all in the batch.
-// How much less a head sees with each position further off.
-// Which positions of a page are picked, and seen at all.
-
 // The positions that a row at p sees, of a sequence that ends at `end`. Later rows see no earlier ones.
 static inline void block_far_attention_sees(int p, int end, int *from, int *to) {
     *from = 0, *to = p;
@@ -930,8 +959,8 @@ static void block_far_attention(const Model *m, uint64_t k_at, uint64_t v_at, co
     const int r0 = piece / groups * 16, r1 = r0 + 16 < rows ? r0 + 16 : rows;
     for (int r = r0, n; r < r1; r += n) {
         for (n = 1; n < block_far_attention_rows && r + n < r1 && seq[r + n] == seq[r];) n++;
-        block_far_attention_some(m, k_at, v_at, q + (size_t) r * 4 * 24, o + (size_t) r * 4 * 24, pos + r, seq[r], n,
-            h);
+        block_far_attention_some(
+            m, k_at, v_at, q + (size_t) r * 4 * 24, o + (size_t) r * 4 * 24, pos + r, seq[r], n, h);
     }
 }
 
