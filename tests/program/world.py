@@ -50,7 +50,7 @@ def emit_and_command():
     """The emitted sources, built by the one command at their top, give the program's bits."""
     folder = f"{WORK}/sources"
     good(GGCC, "emit", TALES, "-o", folder)
-    check(set(left(folder)) == {"model.c", "runtime", "weights.bin"}, left(folder))
+    check(set(left(folder)) == {"model.c", "chat_templates.c", "runtime", "weights.bin"}, left(folder))
     with open(f"{folder}/model.c") as f:
         lines = f.read().split("\n")[:12]
     command = next(line[2:].strip() for line in lines if " model.c" in line and line.startswith("//"))

@@ -65,3 +65,18 @@ size_t detok_end(Detok *d, char *out) {
     memcpy(out, d->begun, (size_t) d->n_begun);
     return (size_t) d->n_begun;
 }
+
+int32_t tok_role(const Tokenizer *t, TokRole role) {
+    (void) t, (void) role;
+    return -1;
+}
+
+bool tok_adds_bos(const Tokenizer *t) {
+    (void) t;
+    return false;
+}
+
+bool tok_adds_eos(const Tokenizer *t) {
+    (void) t;
+    return false;
+}
