@@ -228,13 +228,12 @@ Traced compile_for_verify(Arena *a, const char *model, const CompileOptions *opt
     return t;
 }
 
-// An output must not be an input, nor another output: the model would be gone.
-static void check_output(const char *path, const char *other, const char *what) {
+void refuse_same_file(const char *output, const char *other, const char *what) {
     struct stat x, y;
-    if (!path || !other) return;
-    bool same =
-        !strcmp(path, other) || (!stat(path, &x) && !stat(other, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
-    if (same) fail("%s is %s, too; give the output a path of its own", path, what);
+    if (!output || !other) return;
+    bool same = !strcmp(output, other) ||
+        (!stat(output, &x) && !stat(other, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino);
+    if (same) fail("%s is %s, too; give the output a path of its own", output, what);
 }
 
 static void check_outputs(const char *model, const char *path, const CompileOptions *opt) {
@@ -245,10 +244,10 @@ static void check_outputs(const char *model, const char *path, const CompileOpti
         if (!*outputs[i]) fail_usage("an output has an empty name");
         if (i == 0 && !stat(path, &st) && S_ISDIR(st.st_mode))
             fail("%s is a folder; a file to write is expected", path);
-        check_output(outputs[i], model, "the model");
-        check_output(outputs[i], opt->build.arch_file, "the description");
+        refuse_same_file(outputs[i], model, "the model");
+        refuse_same_file(outputs[i], opt->build.arch_file, "the description");
     }
-    check_output(path, opt->weights, "the file for the weights");
+    refuse_same_file(path, opt->weights, "the file for the weights");
 }
 
 void cmd_build(const char *model, const char *path, const CompileOptions *opt) {

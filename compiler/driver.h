@@ -43,6 +43,10 @@ typedef struct {
 } Traced;
 Traced compile_for_verify(Arena *a, const char *model, const CompileOptions *opt);
 
+// Fails when an output is the file `other`, by name or by link: an input would be gone. Either may be NULL. what: "the
+// model".
+void refuse_same_file(const char *output, const char *other, const char *what);
+
 void cmd_build(const char *model, const char *path, const CompileOptions *opt);
 void cmd_emit(const char *model, const char *dir, const CompileOptions *opt);
 void cmd_explain(const char *model, const CompileOptions *opt);

@@ -86,6 +86,10 @@ typedef struct {
         tensor;
     int interleave; // 1, or: as many equal sections of the outputs alternate in panels of 16 when packed
 } Weight;
+// Sections of the outputs that alternate when packed (gate and up), or 1.
+static inline int64_t weight_strands(const Weight *w) {
+    return w->interleave > 1 ? w->interleave : 1;
+}
 
 // How many products a weight has, and tensors for one layer.
 static inline int64_t weight_stack(const Weight *w) {

@@ -69,7 +69,7 @@ static int pack_threads(void) {
 static void write_panels(const Plan *p, const PackedWeight *pw, int layer, FileOut *f) {
     const Weight *w = &p->graph->stage[pw->stage].weight[pw->weight];
     const Format *fmt = format_of(w->type);
-    int64_t strands = w->interleave > 1 ? w->interleave : 1, width = w->out / strands,
+    int64_t strands = weight_strands(w), width = w->out / strands,
             panels = (width + 15) / 16 * strands * weight_stack(w);
     uint64_t bytes = fmt->panel_bytes(w->in);
     int64_t window = (int64_t) (WINDOW / bytes) + 1;
@@ -97,7 +97,7 @@ static void write_raw(const Plan *p, const PackedWeight *pw, int layer, FileOut 
     Source src = {p, w, layer};
     const TypeInfo *t = type_info(w->type);
     size_t row_bytes = (size_t) (w->in / t->block * t->bytes);
-    int64_t strands = w->interleave > 1 ? w->interleave : 1, width = w->out / strands;
+    int64_t strands = weight_strands(w), width = w->out / strands;
     for (int64_t first = 0; first < w->out * weight_stack(w); first += w->out) {
         for (int64_t i = 0, row = first; strands == 1 && i < w->n_part; row += w->part_out[i++])
             file_write(f, source_row(&src, row), row_bytes * (size_t) w->part_out[i]);

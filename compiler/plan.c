@@ -41,7 +41,7 @@ static void cost_of(Plan *p, Kernel *k) {
 
 // How a product's outputs are cut into pieces: enough of them to share, each long enough to be worth a claim.
 static void cut_matmul(Plan *p, Kernel *k, const Weight *w) {
-    k->strands = w->interleave > 1 ? w->interleave : 1;
+    k->strands = (int) weight_strands(w);
     k->in = w->in, k->out = w->out / k->strands;
     const TypeInfo *t = type_info(w->type);
     int64_t panels = (k->out + 15) / 16, bytes = w->in / t->block * t->bytes * 16 * k->strands;

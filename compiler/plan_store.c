@@ -113,17 +113,13 @@ static void note_uses(const Plan *p, Use *use) {
     }
 }
 
-static int64_t strands(const Weight *w) {
-    return w->interleave > 1 ? w->interleave : 1;
-}
-
 static uint64_t layer_bytes(const Plan *p, const Weight *w, Layout layout) {
     (void) p;
     const TypeInfo *t = type_info(w->type);
     int64_t rows = w->out * weight_stack(w);
     if (layout == LAYOUT_F32) return (uint64_t) (w->in * rows) * 4;
     if (layout == LAYOUT_RAW) return (uint64_t) (w->in / t->block * t->bytes * rows);
-    int64_t panels = (w->out / strands(w) + 15) / 16 * strands(w) * weight_stack(w);
+    int64_t panels = (w->out / weight_strands(w) + 15) / 16 * weight_strands(w) * weight_stack(w);
     return (uint64_t) panels * format_of(w->type)->panel_bytes(w->in);
 }
 
@@ -149,7 +145,7 @@ static uint64_t place_layer(Plan *p, const Weight *w, PackedWeight *pw, int64_t 
         const Stage *os = &p->graph->stage[o->stage];
         const Weight *ow = &os->weight[o->weight];
         if (o->layout != pw->layout || weight_tensors(ow) != weight_tensors(w) || ow->n_part != w->n_part ||
-            strands(ow) != strands(w) || ow->in != w->in)
+            weight_strands(ow) != weight_strands(w) || ow->in != w->in)
             continue;
         int64_t layers = os->layered ? p->graph->n_layer : 1;
         for (int64_t m = 0; m < layers; m++)

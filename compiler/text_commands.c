@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static Tokenizer open_tokenizer(Arena *a, const char *model, const Gguf *g, const TokenizerOptions *opt) {
     Str blob = tokenizer_build(a, g, opt);
@@ -104,9 +103,7 @@ int text_logits(const char *model, const TextInput *in, const char *at, const ch
     Arena *a = arena_new();
     int n, n_at = -1;
     int32_t *ids;
-    struct stat x, y;
-    if (!stat(out_path, &x) && !stat(model, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino)
-        fail("%s is the model, too; give the output a path of its own", out_path);
+    refuse_same_file(out_path, model, "the model");
     Compilation c = compile_graph(a, model, opt);
     if (in->ids && !in->prompt && !in->file) {
         ids = read_ids(a, in->ids, &n);
