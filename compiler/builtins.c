@@ -104,9 +104,9 @@ static Value reduce(Build *b, Scope *s, const Expr *e, Op op) {
 static Value pool(Build *b, Scope *s, const Expr *e, Op op) {
     Value how = eval(b, s, e->arg[2]);
     int kind = how.kind == V_FN && str_is(how.text, "mean") ? 0
-        : how.kind == V_ABSENT && str_is(how.text, "first") ? 1
-        : how.kind == V_ABSENT && str_is(how.text, "last")  ? 2
-                                                            : -1;
+        : is_text(how, "first")                                      ? 1
+        : is_text(how, "last")                                       ? 2
+                                                                     : -1;
     if (kind < 0) fail_at(LOC(e->arg[2]), "rows are pooled by mean, first or last");
     return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .num = {kind}, .loc = LOC(e)));
 }
@@ -148,8 +148,8 @@ static Value windowed(Build *b, Scope *s, const Expr *e, Op op) {
     Value p = eval(b, s, e->arg[1]);
     if (p.kind == V_ABSENT) return p;
     Value which = full ? eval(b, s, full) : (Value){.kind = V_NONE};
-    bool last = which.kind == V_ABSENT && str_is(which.text, "last");
-    if (!last && (which.kind != V_ABSENT || !str_is(which.text, "first")))
+    bool last = is_text(which, "last");
+    if (!last && !is_text(which, "first"))
         fail_at(LOC(e), "windowed needs full: first or full: last");
     int64_t l = eval_size(b, s, e->arg[2], "the layer");
     if (p.kind == V_ARRAY) {

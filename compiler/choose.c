@@ -132,8 +132,8 @@ Value call_spread(Build *b, Scope *s, const Expr *e, Op op) {
     Value x = operand(b, s, e, 1), order = eval(b, s, e->arg[3]);
     int64_t n = eval_size(b, s, e->arg[2], "the new length");
     Shape shape = shape_at(b, x);
-    bool tiled = order.kind == V_ABSENT && str_is(order.text, "tiled");
-    if (!tiled && (order.kind != V_ABSENT || !str_is(order.text, "grouped")))
+    bool tiled = is_text(order, "tiled");
+    if (!tiled && !is_text(order, "grouped"))
         fail_at(LOC(e->arg[3]), "spread is 'grouped' (0 0 1 1) or 'tiled' (0 1 0 1); it has no default");
     if (shape.n < 1 || n < shape.d[0] || n % shape.d[0])
         fail_at(LOC(e), "the first axis of %s cannot be spread to %lld", shape_show(b->a, shape), (long long) n);

@@ -22,6 +22,10 @@ const char *kind_show(Value v) {
     return kinds[v.kind];
 }
 
+bool is_text(Value v, const char *text) {
+    return v.kind == V_TEXT && str_is(v.text, text);
+}
+
 const char *value_show(Build *b, Value v) {
     if (v.kind == V_NUM)
         return str_z(b->a, str_fmt(b->a, v.num == floor(v.num) ? "%.15g" : "%.7g", v.num)); // most come from an f32

@@ -206,6 +206,7 @@ _Noreturn void no_value(Build *b, Scope *s, Value absent);
 const char *from_key(Build *b, Value v); // " (key '..')", or nothing
 const char *value_show(Build *b, Value v);
 const char *kind_show(Value v);
+bool is_text(Value v, const char *text);
 _Noreturn void not_yet(Loc loc, const char *what);
 // scope.c
 Scope *scope_new(Build *b, Scope *parent);

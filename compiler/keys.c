@@ -125,8 +125,8 @@ Value builtin_value(Build *b, Str name, Loc loc, bool *found) {
             fail_at(loc, "'%.*s' is a value of the run; here everything is known when building", FMT(name));
         return make(b, NODE(.op = str_is(name, "token") ? OP_token : OP_position, .name = name, .loc = loc));
     }
-    *found = false;
-    return (Value){0};
+    *found = is_option_word(name);
+    return *found ? (Value){.kind = V_TEXT, .text = name} : (Value){0};
 }
 
 // ---- none left over ----

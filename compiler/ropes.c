@@ -107,8 +107,8 @@ static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
     if (v.kind == V_ABSENT) no_value(b, s, v);
     if (v.kind != V_ARRAY || v.array->n < 3 || v.array->n > 4)
         fail_at(LOC(e), "sections: takes a key with 3 or 4 numbers");
-    r->rope.interleaved = how.kind == V_ABSENT && str_is(how.text, "interleaved");
-    if (!r->rope.interleaved && (how.kind != V_ABSENT || !str_is(how.text, "blocks")))
+    r->rope.interleaved = is_text(how, "interleaved");
+    if (!r->rope.interleaved && !is_text(how, "blocks"))
         fail_at(LOC(e), "sections need order: blocks, or order: interleaved");
     int64_t *section = r->rope.section;
     double x = 0;
@@ -142,9 +142,9 @@ Value rope_value(Build *b, Scope *s, const Expr *call) {
     RopeValue *r = NEW(b->a, RopeValue);
     r->index = r->node = -1;
     Value p = eval(b, s, pairs);
-    if (p.kind != V_ABSENT || (!str_is(p.text, "halves") && !str_is(p.text, "adjacent")))
+    if (!is_text(p, "halves") && !is_text(p, "adjacent"))
         fail_at(LOC(pairs), "pairs are 'halves' or 'adjacent'");
-    r->rope = (Rope){.halves = str_is(p.text, "halves"), .scale = 1, .attn = 1};
+    r->rope = (Rope){.halves = is_text(p, "halves"), .scale = 1, .attn = 1};
     r->rope.dims = eval_size(b, s, dims, "dims");
     r->rope.base = eval_num(b, s, base, "the base");
     if (r->rope.dims < 2 || r->rope.dims % 2)

@@ -391,12 +391,21 @@ static void parse_block(Parser *p, Block *b) {
 
 // ---- the file ----
 
-bool is_builtin_word(Str name) {
-    static const char *const words[] = {"vocab", "context", "arch", "l", "token", "position", "past", "all", "none",
-        "true", "false", "inf", "first", "last", "halves", "adjacent", "grouped", "tiled"};
+// Words that say which of several ways: values of their own, so that no 'or' takes one for a key that is absent.
+bool is_option_word(Str name) {
+    static const char *const words[] = {
+        "first", "last", "halves", "adjacent", "grouped", "tiled", "blocks", "interleaved", "before"};
     for (int i = 0; i < COUNT(words); i++)
         if (str_is(name, words[i])) return true;
     return false;
+}
+
+bool is_builtin_word(Str name) {
+    static const char *const words[] = {
+        "vocab", "context", "arch", "l", "token", "position", "past", "all", "none", "true", "false", "inf"};
+    for (int i = 0; i < COUNT(words); i++)
+        if (str_is(name, words[i])) return true;
+    return is_option_word(name);
 }
 
 // Does an expression read a key, as far as the text tells: a name that nothing declares.

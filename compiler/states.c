@@ -301,7 +301,7 @@ Value call_recur(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *at = named(e, "at");
     if (at) {
         Value v = eval(b, s, at);
-        if (v.kind != V_ABSENT || !str_is(v.text, "before"))
+        if (!is_text(v, "before"))
             fail_at(LOC(at), "at: is 'before', or not said: after the row's own update");
         spec.num[0] = 1;
     }
