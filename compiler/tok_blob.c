@@ -298,6 +298,6 @@ Str tok_blob(TokBuild *b) {
     memcpy(o.p, &b->head, sizeof b->head);
     uint8_t *room = arena_alloc(b->arena, o.n + 64), *blob = room + (64 - (uintptr_t) room % 64) % 64;
     memcpy(blob, o.p, o.n);
-    if (!b->trie) mark_whole(b, blob);
+    if (b->head.kind == TOK_KIND_MERGES || b->head.kind == TOK_KIND_SCORES) mark_whole(b, blob);
     return (Str){(const char *) blob, o.n};
 }

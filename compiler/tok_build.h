@@ -70,6 +70,7 @@ double *tok_scores(const TokBuild *b); // of each token; no NaN
 TokCell *tok_trie(Arena *a, TrieKey *keys, int n, uint32_t *n_cell);
 // The same for the vocabulary: keys[id] is how the token stands in a text, empty for none.
 void tok_trie_of_keys(TokBuild *b, const Str *keys);
+void tok_fold_text(TokBuild *b, bool lower); // TOK_F_FOLD: white space is no text, letters are in lower case if so
 bool tok_flag(const TokBuild *b, const char *key, bool otherwise);
 
 // tok_KIND.c: keys, symbols, merges or scores of the vocabulary.

@@ -14,7 +14,8 @@ enum { // flags of pretok.def
     KEEP_SPACES = 16,
     RAW = 32,
     SPACES = 64,
-    NEWLINES = 128
+    NEWLINES = 128,
+    CASED = 256
 };
 
 typedef struct {
@@ -36,7 +37,7 @@ static const struct {
 static int find_pre(TokBuild *b) {
     if (!b->pre.n) {
         note("tokenizer: the file names no pre-tokenizer (" TOK_KEY "pre); 'default' is taken, which may be wrong; "
-             "--pre NAME says better");
+             "--pre=NAME says better");
         b->pre = S("default");
     }
     int best = 0, least = 1000;
@@ -45,7 +46,7 @@ static int find_pre(TokBuild *b) {
         int d = edit_distance(b->pre, str(pres[i].name));
         if (d < least) least = d, best = i;
     }
-    fail("pre-tokenizer '%s' is not known (the nearest name is '%s'); --pre NAME takes another one in its place, "
+    fail("pre-tokenizer '%s' is not known (the nearest name is '%s'); --pre=NAME takes another one in its place, "
          "--no-tokenizer builds without a tokenizer",
         str_show(b->arena, b->pre), pres[best].name);
 }
@@ -155,6 +156,29 @@ static void read_merges(TokBuild *b) {
     }
 }
 
+// Tokens of six bases are spelled with a mark behind, as other tokens have the same letters; they follow <oov>.
+static void set_bases(TokBuild *b) {
+    static const char *const names[] = {TOK_BASES_OPEN, TOK_BASES_CLOSE, "<oov>"};
+    const Str mark = S("\xEE\x80\x80");
+    Str *key = NEWN(b->arena, Str, b->n_vocab);
+    int32_t after = tok_text_id(b, str(names[TOK_BASES_OTHER]));
+    for (int i = after < 0 ? b->n_vocab : 0; i < b->n_vocab; i++) {
+        Str text = b->text[i];
+        if (text.n <= mark.n || memcmp(text.p + text.n - mark.n, mark.p, mark.n) != 0) continue;
+        Str bases = {text.p, text.n - mark.n};
+        if (bases.n == TOK_BASES) key[i] = bases;
+        if (i > after) b->piece[i] = bases;
+    }
+    for (int i = 0; i < COUNT(names); i++) {
+        b->head.bases[i] = tok_text_id(b, str(names[i]));
+        if (b->head.bases[i] >= 0) continue;
+        note("tokenizer: no token is spelled %s, so what is between such tags is text like any other", names[i]);
+        b->head.flags &= ~(uint32_t) TOK_F_BASES;
+        return;
+    }
+    tok_trie_of_keys(b, key);
+}
+
 void tok_build_merges(TokBuild *b) {
     int pre = find_pre(b);
     unsigned flags = pres[pre].flags;
@@ -171,4 +195,6 @@ void tok_build_merges(TokBuild *b) {
     set_keys(b);
     set_bytes(b);
     read_merges(b);
+    if (b->head.flags & TOK_F_BASES) set_bases(b);
+    if (b->head.flags & TOK_F_FOLD) tok_fold_text(b, tok_flag(b, TOK_KEY "normalizer.lowercase", !(flags & CASED)));
 }

@@ -45,34 +45,54 @@ static uint32_t row_for(Folding *f, uint32_t how, uint32_t code, const uint32_t 
     return (how == TOK_FOLD_KEEP ? TOK_FOLD_PUT : how) | length << 2 | at << 8;
 }
 
-static uint32_t fold(Folding *f, uint32_t code) {
+// Lower case of a character that keeps its accents; the one capital that becomes two characters is among them.
+static int lowered(uint32_t code, uint32_t *to) {
+    to[0] = code == 0x130 ? 'i' : unicode_lower(code);
+    to[1] = 0x307;
+    return code == 0x130 ? 2 : 1;
+}
+
+static uint32_t fold_text(Folding *f, uint32_t code) {
+    uint32_t to[2] = {code}, first, last;
+    for (int i = 0; unicode_space_range(i, &first, &last); i++)
+        if (code >= first && code <= last) return TOK_FOLD_SPACE;
+    if (code == 0xFFFD) return TOK_FOLD_KEEP; // bytes that are no characters too
+    return row_for(f, TOK_FOLD_KEEP, code, to, f->lower ? lowered(code, to) : 1);
+}
+
+static uint32_t fold_word(Folding *f, uint32_t code) {
     UnicodeCategory k = unicode_category(code);
     uint32_t to[4] = {code};
     int n = 1;
     if (code == ' ' || code == '\t' || code == '\n' || code == '\r' || k >= Zl) return TOK_FOLD_SPACE;
     if (code == 0xFFFD || k == Cc || k == Cf || k == Co || k == Cs) return TOK_FOLD_PUT;
     if (f->strip) n = unicode_unaccented(code, to);
-    else if (f->lower && code == 0x130) to[0] = 'i', to[1] = 0x307, n = 2; // the one capital that is two in lower case
+    else if (f->lower) n = lowered(code, to);
     for (int i = 0; f->lower && i < n; i++) to[i] = unicode_lower(to[i]);
     if (!n) return TOK_FOLD_PUT;
     return row_for(f, is_ideograph(code) || is_punctuation(to[0]) ? TOK_FOLD_ALONE : TOK_FOLD_KEEP, code, to, n);
 }
 
-static void fold_all(TokBuild *b) {
-    Folding f = {.b = b, .lower = tok_flag(b, TOK_KEY "normalizer.lowercase", true)};
-    f.strip = tok_flag(b, TOK_KEY "normalizer.strip_accents", f.lower);
+static void fold_all(Folding *f, uint32_t (*fold)(Folding *, uint32_t)) {
+    TokBuild *b = f->b;
     b->fold_page = NEWN(b->arena, uint16_t, REGEX_PAGES);
     int cap = 0, n = 0;
     for (uint32_t page = 0; page < REGEX_PAGES; page++) {
         uint32_t row[ROW];
         int same = 0;
-        for (uint32_t i = 0; i < ROW; i++) row[i] = fold(&f, page * ROW + i);
+        for (uint32_t i = 0; i < ROW; i++) row[i] = fold(f, page * ROW + i);
         while (same < n && memcmp(b->fold_rows + same, row, sizeof row) != 0) same += ROW;
         b->fold_page[page] = (uint16_t) (same / ROW);
         for (int i = 0; same == n - i && i < ROW; i++) *PUSH(b->arena, b->fold_rows, n, cap) = row[i];
     }
     b->n_fold_row = (uint32_t) n;
-    b->fold_pool = (Str){f.pool, (size_t) f.n_pool};
+    b->fold_pool = (Str){f->pool, (size_t) f->n_pool};
+}
+
+void tok_fold_text(TokBuild *b, bool lower) {
+    Folding f = {.b = b, .lower = lower};
+    b->head.grow = 2; // lower case takes one byte more than two at most
+    fold_all(&f, fold_text);
 }
 
 // ---- the vocabulary ----
@@ -100,5 +120,7 @@ void tok_build_words(TokBuild *b) {
     for (int i = 0; i < 256; i++) b->byte_symbol[i] = b->byte_token[i] = -1;
     set_keys(b, key);
     tok_trie_of_keys(b, key);
-    fold_all(b);
+    Folding f = {.b = b, .lower = tok_flag(b, TOK_KEY "normalizer.lowercase", true)};
+    f.strip = tok_flag(b, TOK_KEY "normalizer.strip_accents", f.lower);
+    fold_all(&f, fold_word);
 }

@@ -196,6 +196,7 @@ static void set_roles(TokBuild *b, const Kind *k) {
     b->head.role[TOK_PAD] = k->pad;
     b->head.role[TOK_MASK] = k->mask;
     b->head.flags = k->flags;
+    b->head.grow = 1;
 }
 
 static void set_pre(TokBuild *b) {
@@ -265,6 +266,8 @@ Str tokenizer_build(Arena *a, const Gguf *g, const TokenizerOptions *o) {
     b.kind = string_of(&b, TOK_KEY "model");
     if (o->none || !b.kind.n || str_is(b.kind, "none") || str_is(b.kind, "no_vocab")) return (Str){0};
     const Kind *kind = find_kind(&b);
+    if (o->pre.n && kind->build != tok_build_merges)
+        fail("--pre=%s: a tokenizer of kind '%s' has no pre-tokenizer", str_show(a, o->pre), kind->name);
     set_roles(&b, kind);
     set_pre(&b);
     read_tokens(&b);

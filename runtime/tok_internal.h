@@ -36,6 +36,8 @@ void split_begin(Splitter *s, const Tokenizer *t, const uint8_t *text, size_t n)
 bool split_next(Splitter *s, const uint8_t **piece, size_t *n);
 
 void tok_word(Encoder *e, const uint8_t *word, size_t n); // one word, merged
+// The text between special tokens, by kinds that merge; copy: room for it, as long as normalising makes it.
+void tok_merge_text(Encoder *e, const uint8_t *text, size_t n, bool after_special, uint8_t *copy);
 
 // Kinds that do not merge: the text between special tokens to ids.
 void tok_unigram(Encoder *e, const uint8_t *text, size_t n);
@@ -46,6 +48,11 @@ void tok_longest(Encoder *e, const uint8_t *text, size_t n);
 static inline const TokCell *tok_child(const TokCell *cells, const TokCell *from, uint8_t b) {
     const TokCell *to = cells + (from->child ^ b);
     return to->parent == (uint32_t) (from - cells) ? to : NULL;
+}
+
+static inline uint32_t tok_fold_row(const Tokenizer *t, const TokFold *fold, uint32_t code) {
+    const uint16_t *page = TOK_AT(t, uint16_t, fold->page);
+    return TOK_AT(t, uint32_t, fold->rows)[(uint32_t) page[code >> 7] << 7 | (code & 127)];
 }
 
 // The length of the well-formed character at p[0..n) and its code point; 1 and U+FFFD for a byte that begins none.

@@ -47,13 +47,11 @@ static void add(Word *w, const uint8_t *p, size_t n) {
 
 void tok_words(Encoder *e, const uint8_t *text, size_t n) {
     const TokFold *fold = TOK_AT(e->t, TokFold, e->t->head->fold);
-    const uint16_t *page = TOK_AT(e->t, uint16_t, fold->page);
-    const uint32_t *rows = TOK_AT(e->t, uint32_t, fold->rows);
     Word w = {.e = e, .text = " ", .n = 1};
     int length;
     for (size_t at = 0; at < n; at += (size_t) length) {
         uint32_t code = tok_character(text + at, n - at, &length);
-        uint32_t row = rows[(uint32_t) page[code >> 7] << 7 | (code & 127)], how = row & 3, put = row >> 2 & 63;
+        uint32_t row = tok_fold_row(e->t, fold, code), how = row & 3, put = row >> 2 & 63;
         const uint8_t *p = put ? e->t->base + fold->pool + (row >> 8) : text + at;
         if (!put) put = how == TOK_FOLD_PUT ? 0 : (uint32_t) length;
         if (how == TOK_FOLD_SPACE || how == TOK_FOLD_ALONE) end_word(&w);

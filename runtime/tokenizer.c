@@ -175,55 +175,10 @@ static bool mark_specials(const Specials *s) {
 
 // ---- text between special tokens ----
 
-// Copies the text with U+2581 as spaces, and with one in front if asked to. Returns the length.
-static size_t with_spaces(uint8_t *to, const uint8_t *text, size_t n, bool prefix) {
-    size_t k = 0, i = 0;
-    if (prefix) to[k++] = ' ';
-    while (i < n) {
-        const uint8_t *found = memchr(text + i, 0xE2, n - i);
-        size_t end = found ? (size_t) (found - text) : n;
-        memcpy(to + k, text + i, end - i);
-        k += end - i;
-        i = end;
-        if (i == n) break;
-        bool space = n - i >= 3 && text[i + 1] == 0x96 && text[i + 2] == 0x81;
-        to[k++] = space ? ' ' : 0xE2;
-        i += space ? 3 : 1;
-    }
-    return k;
-}
-
-// A piece is one word, or several where the vocabulary allows to cut before a space.
-static void encode_piece(Encoder *e, const uint8_t *p, size_t n) {
-    const TokHeader *h = e->t->head;
-    const uint32_t *cut = TOK_AT(e->t, uint32_t, h->cut);
-    size_t from = 0;
-    if (h->flags & TOK_F_WORDS)
-        for (size_t i = 1; i < n; i++) {
-            if (p[i] != ' ' || !(cut[p[i - 1] >> 5] >> (p[i - 1] & 31) & 1)) continue;
-            tok_word(e, p + from, i - from);
-            from = i;
-        }
-    if (from < n) tok_word(e, p + from, n - from);
-}
-
-static void split_and_merge(Encoder *e, const uint8_t *text, size_t n, bool after_special, uint8_t *copy) {
-    const TokHeader *h = e->t->head;
-    if (h->flags & TOK_F_SPACES) {
-        n = with_spaces(copy, text, n, after_special && (h->flags & TOK_F_SPACE_PREFIX));
-        text = copy;
-    }
-    Splitter s;
-    const uint8_t *piece;
-    size_t length;
-    split_begin(&s, e->t, text, n);
-    while (split_next(&s, &piece, &length)) encode_piece(e, piece, length);
-}
-
 static void encode_text(Encoder *e, const uint8_t *text, size_t n, bool after_special, uint8_t *copy) {
     switch ((TokKind) e->t->head->kind) {
     case TOK_KIND_MERGES:
-    case TOK_KIND_SCORES: split_and_merge(e, text, n, after_special, copy); break;
+    case TOK_KIND_SCORES: tok_merge_text(e, text, n, after_special, copy); break;
     case TOK_KIND_UNIGRAM: tok_unigram(e, text, n); break;
     case TOK_KIND_TABLE: tok_table(e, text, n); break;
     case TOK_KIND_WORDS: tok_words(e, text, n); break;
@@ -255,7 +210,7 @@ static size_t rounded(size_t n) {
 
 // Bytes that a text of n bytes has when merging, or the search for the best cut, begins: a space may come in front.
 static size_t most_bytes(const Tokenizer *t, size_t n) {
-    return rounded((t->head->kind == TOK_KIND_UNIGRAM ? n * t->head->grow : n) + 1);
+    return rounded(n * t->head->grow + 1);
 }
 
 size_t tokenize_scratch(const Tokenizer *t, size_t n) {
@@ -268,17 +223,18 @@ size_t tokenize_max_ids(const Tokenizer *t, size_t n) {
     // UNIGRAM, of which a space in front of each of at most n texts is made.
     size_t each = !(t->head->flags & TOK_F_SPACES) ? 1 : TOK_AT(t, int32_t, t->head->byte_symbol)[' '] >= 0 ? 2 : 6;
     if (t->head->kind == TOK_KIND_UNIGRAM) each = 3 * ((size_t) t->head->grow + 1);
+    else each *= t->head->grow;
     return n * each + 8;
 }
 
 int64_t tokenize(const Tokenizer *t, const char *text, size_t n, int flags, int32_t *ids, size_t cap, void *scratch,
     size_t scratch_size) {
     const TokHeader *h = t->head;
-    if (n > 1u << 30 || (h->kind == TOK_KIND_UNIGRAM && n * h->grow > UINT32_MAX - 64)) return TOK_TOO_LONG;
+    if (n > 1u << 30 || n * h->grow > UINT32_MAX - 64) return TOK_TOO_LONG;
     if (scratch_size < tokenize_scratch(t, n)) return TOK_SCRATCH;
     uint8_t *mark = scratch, *copy = mark + rounded(n);
     bool merges = h->kind == TOK_KIND_MERGES || h->kind == TOK_KIND_SCORES;
-    Encoder e = {t, ids, 0, cap, merges ? copy + rounded(n + 1) : copy, most_bytes(t, n)};
+    Encoder e = {t, ids, 0, cap, merges ? copy + most_bytes(t, n) : copy, most_bytes(t, n)};
     Specials s = {t, (const uint8_t *) text, n, mark, flags & TOK_PARSE_SPECIAL};
     if ((flags & TOK_ADD_SPECIAL) && (h->flags & TOK_F_ADD_BOS)) tok_emit(&e, h->role[TOK_BOS]);
     if (n && mark_specials(&s)) encode_marked(&e, &s, copy);

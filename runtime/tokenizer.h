@@ -91,7 +91,7 @@ size_t detok_end(Detok *d, char *out);
 
 // ---- the blob: written by the compiler, little-endian, offsets in bytes from its start ----
 
-#define TOK_MAGIC "ggcctok1"
+#define TOK_MAGIC "ggcctok2"
 #define TOK_SPLITS 8          // splitters applied one within the other, at most
 #define TOK_SYMBOLS 0xFFFFFEu // symbols (tokens and parts of tokens), at most: numbers have 24 bits
 #define TOK_LENGTHS 1024      // distinct lengths of special tokens, at most
@@ -117,6 +117,8 @@ enum { // TokHeader.flags
     TOK_F_ADD_SEP = 256,     // a text ends with SEP
     TOK_F_TRIM_SPACES = 512, // UNIGRAM: runs of spaces become one, those at both ends none
     TOK_F_FALLBACK = 1024,   // UNIGRAM: what no token covers becomes bytes, not the unknown token
+    TOK_F_BASES = 2048,      // MERGES: between tags, tokens of six bases
+    TOK_F_FOLD = 4096,       // MERGES: white space separates texts and goes; characters become what `fold` says
 };
 enum { // bits of a token
     TOK_A_EOG = 1,
@@ -151,12 +153,13 @@ struct TokHeader {
     uint32_t first[2][8];                // a bit a byte that begins a user-defined token, any special token
     uint32_t n_stop, stop;               // u32[n_stop + 1] offsets into the blob
     // Kinds that do not merge:
-    uint32_t trie;     // TokCell[]: the keys of the tokens
+    uint32_t trie;     // TokCell[]: the keys of the tokens; TOK_F_BASES: of those of bases
     uint32_t score;    // UNIGRAM: float[n_vocab + 1]; TABLE: i32[n_vocab + 1]; the last: of a character no token covers
     uint32_t map;      // UNIGRAM: TokCell[]: bytes to the number of their replacement; 0: nothing is replaced
     uint32_t map_span; // u32[n + 1] offsets into the blob
-    uint32_t grow;     // normalising makes a text at most so many times as long
-    uint32_t fold;     // WORDS: TokFold
+    uint32_t grow;     // normalising makes a text at most so many times as long; 1 where nothing does
+    uint32_t fold;     // WORDS, TOK_F_FOLD: TokFold
+    int32_t bases[3];  // TOK_F_BASES: the tokens of the two tags, and of six letters that `trie` does not have
 };
 
 // A trie in two arrays: the child of cell s for byte c is cell[s].child ^ c if its parent is s. Cell 0 is the root.
@@ -180,6 +183,10 @@ enum {
 };                        // as it is; as said; a word by itself; between words
 #define TOK_FOLD_MOST 12  // bytes that one character becomes
 #define TOK_WORD_MOST 100 // characters of a word; a longer one is unknown
+
+enum { TOK_BASES_BEGIN, TOK_BASES_END, TOK_BASES_OTHER, TOK_BASES = 6 }; // TOK_BASES letters a token
+#define TOK_BASES_OPEN "<dna>"
+#define TOK_BASES_CLOSE "</dna>"
 
 typedef struct {
     uint32_t left, right, result;

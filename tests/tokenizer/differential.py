@@ -105,6 +105,15 @@ class Texts:
             n += len(text.encode())
         return out
 
+    def sequence(self):
+        """Bases between tags, now and then without an end or with letters that are none."""
+        r, out = self.rnd, ""
+        for _ in range(r.randrange(1, 4)):
+            letters = r.choice(("ACGT", "acgt", "ACGTacgtN", "ACGT é<"))
+            inside = "".join(r.choices(letters, k=r.choice((0, 1, 5, 6, 7, 12, 40))))
+            out += r.choice(("", "x ", "ACGT")) + "<dna>" + inside + r.choice(("</dna>", "</dna>", "</dna>", ""))
+        return out
+
     def bytes(self, size):
         out, n = [], 0
         while n < size:
@@ -227,6 +236,12 @@ def unigram_excuse(encode):
     return excuse
 
 
+def segments_excuse(reference, text, _ours, _theirs):
+    if reference == "llama.cpp" and "\u0130" in text:
+        return "two letters in lower case"
+    return None
+
+
 def splitter_excuse(pre):
     """The three ways of llama.cpp that compiler/pretok.def names, and \\d, which is ASCII in its engine."""
     letters = ("youtu", "tiny_aya", "kimi-k2")
@@ -299,6 +314,13 @@ def check_kinds(check, texts, size, folder):
         path = f"{folder}/{kind}-{norm}.gguf"
         encode = make.sentencepiece_vocabulary(path, corpus, kind, norm, trim)
         check.run(f"{kind} {norm}", path, texts.some(size), encode, "sentencepiece", excuse=unigram_excuse(encode))
+    path = f"{folder}/bases.gguf"
+    some = [t if i % 3 else texts.sequence() + t for i, t in enumerate(texts.some(size))]
+    check.run("hybriddna", path, some, make.bases(path, corpus), "tokenizers")
+    for lower in (True, False):
+        path = f"{folder}/segments-{lower}.gguf"
+        encode = make.segments(path, corpus, lower=lower)
+        check.run(f"whitespace lower={lower}", path, texts.some(size), encode, "tokenizers", excuse=segments_excuse)
     path = f"{folder}/longest.gguf"
     spelled = lambda _r, text, _o, _t: "it reads the text of control tokens as those" if "<s>" in text else None
     check.run("rwkv", path, texts.some(size), make.longest_match(path, corpus), "python", excuse=spelled)
@@ -330,11 +352,15 @@ def write_goldens(folder, texts, llama):
         "longest": lambda p: make.longest_match(p, plain, 500),
         "table": lambda p: make.table(p, plain, 500),
         "spaced": lambda p: make.spaced_bpe(p, plain, 900),
+        "bases": lambda p: make.bases(p, plain, 400),
+        "segments": lambda p: make.segments(p, plain, 700),
     }
     for name, build in kinds.items():
         path = f"{folder}/{name}.gguf"
         encode, kept = build(path), []
         some = [t for t in texts.some(12000) if t and "__ggml" not in t]
+        if name == "bases":
+            some = [texts.sequence() + t for t in some]
         theirs, others = encode(some), ids_of(llama, path, some, None)
         for text, ids, other in zip(some, theirs, others):
             same = ids == other or name in ("words", "cased", "untrimmed")  # of llama.cpp, what is listed above
@@ -369,4 +395,5 @@ def main():
     sys.exit(check.wrong != 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

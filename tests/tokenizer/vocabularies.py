@@ -171,6 +171,59 @@ def spaced_bpe(path, corpus, size=6000):
     return encode
 
 
+def bases(path, corpus, size=1500):
+    """Byte-level byte pairs, and tokens of six bases for what stands between <dna> and </dna>."""
+    ours = Tokenizer(models.BPE())
+    ours.pre_tokenizer = pre_tokenizers.ByteLevel(False)
+    ours.train_from_iterator(corpus, trainers.BpeTrainer(
+        vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+    model = json.loads(ours.to_str())["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].get)
+    merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
+    first = len(tokens)
+    tokens += ["<dna>", "</dna>", "<oov>"]
+    letters = ["".join("ACGT"[i >> 2 * k & 3] for k in range(6)) for i in range(0, 4096, 3)]
+    tokens += [k + "\ue000" for k in letters]
+    where = {k: first + 3 + i for i, k in enumerate(letters)}
+    write(path, "hybriddna", tokens, [NORMAL] * len(tokens), merges=merges, pre="gpt-2")
+
+    def one(text):
+        ids, rest = [], text
+        while rest:
+            before, tag, rest = rest.partition("<dna>")
+            ids += ours.encode(before).ids
+            if tag:
+                inside, end, rest = rest.partition("</dna>")
+                data = inside.encode().upper()
+                data += b"A" * (-len(data) % 6)
+                ids += [first] + [where.get(data[i : i + 6].decode("latin-1"), first + 2) for i in range(0, len(data), 6)]
+                ids += [first + 1] if end else []
+        return ids
+
+    return lambda texts: [one(t) for t in texts]
+
+
+def segments(path, corpus, size=3000, lower=True):
+    """Byte pairs over the characters of what lies between white space, in lower case; bytes for what has no token."""
+    ours = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=False))
+    if lower:
+        ours.normalizer = normalizers.Lowercase()
+    ours.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    special = ["<pad>", "<eos>", "<bos>", "<unk>"] + [f"<0x{i:02X}>" for i in range(256)]
+    ours.train_from_iterator(corpus, trainers.BpeTrainer(
+        vocab_size=size, special_tokens=special, limit_alphabet=size // 5, max_token_length=12, show_progress=False))
+    model = json.loads(ours.to_str())["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].get)
+    merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
+    types = [CONTROL] * 3 + [UNKNOWN] + [BYTE] * 256 + [NORMAL] * (len(tokens) - 260)
+    write(path, "whitespace", tokens, types, merges=merges, pre="whitespace", bos_token_id=2, eos_token_id=1,
+          unknown_token_id=3, padding_token_id=0, normalizer__lowercase=lower)
+    again = Tokenizer(models.BPE(dict(model["vocab"]), [tuple(m.split(" ")) for m in merges], byte_fallback=True,
+                                 unk_token="<unk>"))
+    again.normalizer, again.pre_tokenizer = ours.normalizer or normalizers.Sequence([]), ours.pre_tokenizer
+    return lambda texts: [e.ids for e in again.encode_batch(texts, add_special_tokens=False)]
+
+
 # ---- put together ----
 
 

@@ -259,7 +259,7 @@ static void check_errors(void) {
     CHECK(tokenizer_build(arena, written(&v), &plain).n == 0);
     v = m, v.pre = "qwen-2";
     fails(&v, &plain,
-        "pre-tokenizer 'qwen-2' is not known (the nearest name is 'qwen2'); --pre NAME takes another one "
+        "pre-tokenizer 'qwen-2' is not known (the nearest name is 'qwen2'); --pre=NAME takes another one "
         "in its place, --no-tokenizer builds without a tokenizer");
     CHECK(tokenizer_build(arena, written(&v), &(TokenizerOptions){.pre = S("qwen2")}).n > 0);
     v = m, v.n_token = -1;
