@@ -250,8 +250,8 @@ static void check_errors(void) {
     Vocab m = merges_vocab(), s = scores_vocab(), v = m;
     v.model = "nonesuch";
     fails(&v, &plain,
-        "tokenizer kind 'nonesuch' (tokenizer.ggml.model) is not one of those known: llama, gpt2, "
-        "gemma4, t5, bert, rwkv, plamo2; --no-tokenizer builds without it");
+        "tokenizer kind 'nonesuch' (tokenizer.ggml.model) is not one of those known: llama, gpt2, hybriddna, "
+        "whitespace, gemma4, t5, bert, rwkv, plamo2; --no-tokenizer builds without it");
     CHECK(tokenizer_build(arena, written(&v), &(TokenizerOptions){.none = true}).n == 0);
     v.model = "none";
     CHECK(tokenizer_build(arena, written(&v), &plain).n == 0);
