@@ -36,6 +36,7 @@ typedef struct {
     void *memory;       // for a rendering
     int32_t *special;   // tokens whose text is not to be read as them there
     int n_special;
+    bool first[256]; // bytes that begin one
 } Writer;
 
 int writer_open(Writer *w, const Program *p, const Options *o);

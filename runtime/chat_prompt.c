@@ -1,8 +1,10 @@
 // From messages to token ids. In: a conversation. Out: the ids of what the model's template makes of it, or the
 // template's own complaint.
 //
-// The text of a special token in a user's message is text: where one stands, a mark (a code point that is no character)
-// goes in front of it before the rendering; what follows a mark in the rendered text is tokenized as text.
+// The text of a special token in a message is text: where one stands, a mark (a code point that is no character) goes in
+// front of it before the rendering; the rendered text is tokenized as a whole, without the marks, and no token is read
+// where one was.
+#define _GNU_SOURCE // memmem
 #include "chat_in.h"
 #include "error.h"
 
@@ -28,6 +30,10 @@ static int find_template(Writer *w, const char *name) {
     return 2;
 }
 
+static bool is_special(const Tokenizer *t, int id) { // its text is read as the token only where that is asked for
+    return tok_type(t, id) == TOK_CONTROL || tok_type(t, id) == TOK_UNKNOWN;
+}
+
 int writer_open(Writer *w, const Program *p, const Options *o) {
     *w = (Writer){.p = p, .kwargs = o->kwargs, .parse_special = o->parse_special};
     const Tokenizer *t = &p->tokenizer;
@@ -35,7 +41,7 @@ int writer_open(Writer *w, const Program *p, const Options *o) {
     int result = find_template(w, o->template);
     if (result) return result;
     int n = tok_n_vocab(t), count = 0;
-    for (int id = 0; id < n; id++) count += tok_type(t, id) == TOK_CONTROL;
+    for (int id = 0; id < n; id++) count += is_special(t, id);
     w->memory = malloc(CHAT_CASE_MEMORY);
     w->special = malloc(((size_t) count + 1) * sizeof *w->special);
     if (!w->memory || !w->special) {
@@ -44,8 +50,10 @@ int writer_open(Writer *w, const Program *p, const Options *o) {
     }
     for (int id = 0; id < n; id++) {
         size_t size;
-        tok_bytes(t, id, &size);
-        if (tok_type(t, id) == TOK_CONTROL && size) w->special[w->n_special++] = id;
+        const char *z = tok_bytes(t, id, &size);
+        if (!is_special(t, id) || !size) continue;
+        w->special[w->n_special++] = id;
+        w->first[(unsigned char) *z] = true;
     }
     return 0;
 }
@@ -59,7 +67,7 @@ void writer_close(Writer *w) {
 // Bytes of the longest special token whose text stands at p; 0: none.
 static size_t special_at(const Writer *w, const char *p, const char *end) {
     size_t longest = 0;
-    for (int i = 0; i < w->n_special; i++) {
+    for (int i = 0; p < end && w->first[(unsigned char) *p] && i < w->n_special; i++) {
         size_t n;
         const char *z = tok_bytes(&w->p->tokenizer, w->special[i], &n);
         if (*z == *p && n > longest && n <= (size_t) (end - p) && !memcmp(z, p, n)) longest = n;
@@ -93,10 +101,10 @@ static void make_messages(Render *r, void *arg) {
     Values list = {0};
     for (int i = 0; i < work->c->n; i++) {
         const Message *m = &work->c->message[i];
-        bool marks = !work->w->parse_special && !strcmp(m->role, "user");
         Dict *d = dict_new(r, 2);
         dict_set(r, d, text_z(r, "role"), text_z(r, m->role));
-        dict_set(r, d, text_z(r, "content"), marks ? marked_text(r, work->w, m) : text(r, m->content, m->n));
+        dict_set(r, d, text_z(r, "content"),
+            work->w->parse_special ? text(r, m->content, m->n) : marked_text(r, work->w, m));
         push(r, &list, dict_value(d));
     }
     work->messages = values_list(r, &list);
@@ -142,55 +150,59 @@ int write_conversation(Writer *w, const Conversation *c, int32_t **ids, int *n) 
 // ---- tokens ----
 
 typedef struct {
-    const char *p;
-    size_t n;
-    bool plain; // the text of a special token, meant as text
-} Piece;
+    char *text; // without the marks
+    size_t n, n_plain;
+    TokSpan *plain; // where the text of a special token is text
+} Unmarked;
 
-static bool next_piece(const Writer *w, const char **p, const char *end, Piece *piece) {
-    const char *at = *p;
-    if (at == end) return false;
-    bool begins = end - at >= 3 && !memcmp(at, mark, 3);
-    if (begins) at += 3;
-    size_t n = begins ? special_at(w, at, end) : 0;
-    *piece = (Piece){at, n, begins};
-    if (!n) // up to the next mark
-        while (at + piece->n < end && !(end - at - (ptrdiff_t) piece->n >= 3 && !memcmp(at + piece->n, mark, 3)))
-            piece->n++, piece->plain = false;
-    *p = at + piece->n;
-    return true;
+static int unmark(const Writer *w, const char *text, size_t n, Unmarked *u) {
+    const char *end = text + n;
+    size_t marks = 0;
+    for (const char *p = text; (p = memmem(p, (size_t) (end - p), mark, sizeof mark)); p += sizeof mark) marks++;
+    *u = (Unmarked){.text = malloc(n + 1), .plain = malloc((marks + 1) * sizeof *u->plain)};
+    if (!u->text || !u->plain) return complain("no memory for a conversation of %zu bytes", n);
+    for (const char *p = text; p < end;) {
+        const char *next = memmem(p, (size_t) (end - p), mark, sizeof mark), *to = next ? next : end;
+        memcpy(u->text + u->n, p, (size_t) (to - p));
+        u->n += (size_t) (to - p);
+        p = next ? next + sizeof mark : end;
+        size_t length = next ? special_at(w, p, end) : 0; // none: the template cut it short
+        if (length) u->plain[u->n_plain++] = (TokSpan){u->n, u->n + length};
+    }
+    return 0;
+}
+
+static int encode_unmarked(const Writer *w, const Unmarked *u, int32_t **ids, int *n_ids) {
+    const Tokenizer *t = &w->p->tokenizer;
+    int32_t bos = tok_adds_bos(t) ? tok_role(t, TOK_BOS) : -1;
+    size_t cap = tokenize_max_ids(t, u->n) + 1, room = tokenize_scratch(t, u->n), begin = bos >= 0;
+    void *scratch = malloc(room);
+    *ids = malloc(cap * sizeof **ids);
+    if (!*ids || !scratch) {
+        free(scratch);
+        return complain("no memory to tokenize %zu bytes: %zu are needed", u->n, room + cap * sizeof **ids);
+    }
+    int64_t got = tokenize_but(
+        t, u->text, u->n, TOK_PARSE_SPECIAL, u->plain, u->n_plain, *ids + begin, cap - begin, scratch, room);
+    free(scratch);
+    if (got < 0 || got >= INT32_MAX)
+        return complain("the conversation has %zu bytes, more than can be tokenized at once", u->n);
+    if (begin) **ids = bos;
+    *n_ids = (int) got + (int) begin;
+    if (begin && got && (*ids)[1] == bos) // the template wrote it
+        memmove(*ids, *ids + 1, (size_t) --*n_ids * sizeof **ids);
+    return 0;
 }
 
 int encode_rendered(const Writer *w, const char *text, size_t n, int32_t **ids, int *n_ids) {
-    const Tokenizer *t = &w->p->tokenizer;
-    size_t cap = 1, room = tokenize_scratch(t, n), count = 0;
-    Piece piece;
-    for (const char *p = text; next_piece(w, &p, text + n, &piece);) cap += tokenize_max_ids(t, piece.n);
-    *ids = malloc(cap * sizeof **ids);
-    void *scratch = malloc(room + 8);
-    int32_t bos = tok_adds_bos(t) ? tok_role(t, TOK_BOS) : -1;
-    if (*ids && bos >= 0) (*ids)[count++] = bos;
-    for (const char *p = text; *ids && scratch && next_piece(w, &p, text + n, &piece);) {
-        int64_t got = tokenize(
-            t, piece.p, piece.n, piece.plain ? 0 : TOK_PARSE_SPECIAL, *ids + count, cap - count, scratch, room + 8);
-        if (got < 0 || count + (size_t) got > INT32_MAX) {
-            free(scratch);
-            free(*ids);
-            *ids = NULL;
-            return complain("the conversation has %zu bytes, more than can be tokenized at once", n);
-        }
-        count += (size_t) got;
-    }
-    free(scratch);
-    if (!*ids || !scratch) {
-        free(*ids);
-        *ids = NULL;
-        return complain("no memory to tokenize %zu bytes: %zu are needed", n, room + cap * sizeof **ids);
-    }
-    if (bos >= 0 && count > 1 && (*ids)[1] == bos) // the template wrote it
-        memmove(*ids, *ids + 1, --count * sizeof **ids);
-    *n_ids = (int) count;
-    return 0;
+    Unmarked u;
+    *ids = NULL;
+    int result = unmark(w, text, n, &u);
+    if (!result) result = encode_unmarked(w, &u, ids, n_ids);
+    if (result) free(*ids), *ids = NULL;
+    free(u.text);
+    free(u.plain);
+    return result;
 }
 
 int chat_prompt(const Program *p, const Options *o, const char *message, size_t n, int32_t **ids, int *n_ids) {

@@ -73,7 +73,9 @@ typedef struct {
     const uint8_t *text;
     size_t n;
     uint8_t *mark;
-    bool all; // control and unknown tokens too
+    bool all; // control and unknown tokens too,
+    const TokSpan *plain; // but for those that reach into one of these
+    size_t n_plain;
 } Specials;
 
 static bool is_space(uint8_t b) {
@@ -91,8 +93,19 @@ static const TokNode *child_of(const TokNode *nodes, const TokNode *node, uint8_
     return NULL;
 }
 
-static bool counts(const Specials *s, const TokNode *node) {
-    return node->id >= 0 && (s->all || tok_type(s->t, node->id) == TOK_USER_DEFINED);
+static bool in_plain(const Specials *s, size_t from, size_t to) {
+    size_t low = 0, high = s->n_plain; // the first that ends behind `from`
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (s->plain[middle].to <= from) low = middle + 1;
+        else high = middle;
+    }
+    return low < s->n_plain && s->plain[low].from < to;
+}
+
+static bool counts(const Specials *s, const TokNode *node, size_t from, size_t to) {
+    if (node->id < 0) return false;
+    return tok_type(s->t, node->id) == TOK_USER_DEFINED || (s->all && !in_plain(s, from, to));
 }
 
 // The longest token that stands at text[at..]: its length, 0 for none. All lengths that occur are noted in `seen`.
@@ -102,7 +115,7 @@ static size_t longest_at(const Specials *s, size_t at, uint64_t *seen) {
     size_t best = 0;
     if (!(first[s->text[at] >> 5] >> (s->text[at] & 31) & 1)) return 0;
     for (size_t i = at; i < s->n && (node = child_of(nodes, node, s->text[i])); i++) {
-        if (!counts(s, node)) continue;
+        if (!counts(s, node, at, i + 1)) continue;
         seen[node->length >> 6] |= 1ull << (node->length & 63);
         best = i + 1 - at;
     }
@@ -113,7 +126,7 @@ static size_t longest_at(const Specials *s, size_t at, uint64_t *seen) {
 static int32_t special_at(const Specials *s, size_t at, size_t length) {
     const TokNode *nodes = TOK_AT(s->t, TokNode, s->t->head->node), *node = nodes;
     for (size_t i = at; i < at + length && node; i++) node = child_of(nodes, node, s->text[i]);
-    return node && counts(s, node) ? node->id : -1;
+    return node && counts(s, node, at, at + length) ? node->id : -1;
 }
 
 // Marks the tokens of one length in what is still free of the text from `at` to `to`.
@@ -229,13 +242,18 @@ size_t tokenize_max_ids(const Tokenizer *t, size_t n) {
 
 int64_t tokenize(const Tokenizer *t, const char *text, size_t n, int flags, int32_t *ids, size_t cap, void *scratch,
     size_t scratch_size) {
+    return tokenize_but(t, text, n, flags, NULL, 0, ids, cap, scratch, scratch_size);
+}
+
+int64_t tokenize_but(const Tokenizer *t, const char *text, size_t n, int flags, const TokSpan *plain, size_t n_plain,
+    int32_t *ids, size_t cap, void *scratch, size_t scratch_size) {
     const TokHeader *h = t->head;
     if (n > 1u << 30 || n * h->grow > UINT32_MAX - 64) return TOK_TOO_LONG;
     if (scratch_size < tokenize_scratch(t, n)) return TOK_SCRATCH;
     uint8_t *mark = scratch, *copy = mark + rounded(n);
     bool merges = h->kind == TOK_KIND_MERGES || h->kind == TOK_KIND_SCORES;
     Encoder e = {t, ids, 0, cap, merges ? copy + most_bytes(t, n) : copy, most_bytes(t, n)};
-    Specials s = {t, (const uint8_t *) text, n, mark, flags & TOK_PARSE_SPECIAL};
+    Specials s = {t, (const uint8_t *) text, n, mark, flags & TOK_PARSE_SPECIAL, plain, n_plain};
     if ((flags & TOK_ADD_SPECIAL) && (h->flags & TOK_F_ADD_BOS)) tok_emit(&e, h->role[TOK_BOS]);
     if (n && mark_specials(&s)) encode_marked(&e, &s, copy);
     else if (n) encode_text(&e, s.text, n, true, copy);

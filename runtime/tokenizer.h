@@ -35,6 +35,12 @@ enum {
 // The number of ids, or one of the codes above. `scratch` is aligned to 8 bytes; most of it stays untouched.
 int64_t tokenize(const Tokenizer *t, const char *text, size_t n, int flags, int32_t *ids, size_t cap, void *scratch,
     size_t scratch_size);
+// The same for a text of which some parts, in order and apart, are text alone: no control token is read there.
+typedef struct {
+    size_t from, to;
+} TokSpan;
+int64_t tokenize_but(const Tokenizer *t, const char *text, size_t n, int flags, const TokSpan *plain, size_t n_plain,
+    int32_t *ids, size_t cap, void *scratch, size_t scratch_size);
 size_t tokenize_scratch(const Tokenizer *t, size_t n); // bytes of scratch for a text of n bytes
 size_t tokenize_max_ids(const Tokenizer *t, size_t n); // no text of n bytes gives more ids
 

@@ -113,6 +113,18 @@ static Str ids_of(const Tokenizer *t, Str text, int flags) {
     return out_text(&o);
 }
 
+// No control token is read in text[from .. to).
+static Str ids_but(const Tokenizer *t, Str text, size_t from, size_t to) {
+    size_t room = tokenize_scratch(t, text.n), cap = tokenize_max_ids(t, text.n);
+    int32_t *ids = NEWN(arena, int32_t, cap);
+    TokSpan but[3] = {{0, 0}, {from, to}, {text.n, text.n}};
+    void *scratch = arena_alloc(arena, room);
+    int64_t n = tokenize_but(t, text.p, text.n, TOK_PARSE_SPECIAL, but, 3, ids, cap, scratch, room);
+    Out o = out_new(arena);
+    for (int64_t i = 0; i < n; i++) out(&o, "%s%d", i ? " " : "", ids[i]);
+    return out_text(&o);
+}
+
 static Str text_of(const Tokenizer *t, const char *ids, int flags) {
     Detok d;
     char *piece = arena_alloc(arena, detok_room(t)), *end;
@@ -230,6 +242,11 @@ static void check_scores(void) {
     CHECK_STR(ids_of(&t, S("\xC3\xA9\xFF"), 0), "3 8 9 0"); // bytes, and the unknown token where a byte has none
     CHECK_STR(ids_of(&t, S("a<x>a<s>a"), 0), "7 10 7 0 0 0 4");
     CHECK_STR(ids_of(&t, S("a<x>a<s>a"), TOK_PARSE_SPECIAL), "7 10 7 1 7");
+    CHECK_STR(ids_but(&t, S("a<x>a<s>a"), 5, 8), "7 10 7 0 0 0 4"); // text, without a space of its own
+    CHECK_STR(ids_but(&t, S("a<x>a<s>a"), 7, 8), "7 10 7 0 0 0 4"); // a part of it is enough
+    CHECK_STR(ids_but(&t, S("a<x>a<s>a"), 8, 9), "7 10 7 1 7");     // beside it
+    CHECK_STR(ids_but(&t, S("a<s>a<s>a"), 1, 4), "7 0 0 0 4 1 7");  // that one alone
+    CHECK_STR(ids_but(&t, S("<x>"), 0, 3), "10");                   // user-defined ones are read anywhere
     CHECK_STR(text_of(&t, "1 7 6 8 9 2", DETOK_WHOLE), "|a|ab||\xC3\xA9||");
     CHECK_STR(text_of(&t, "7 7", 0), " a| a|");
     CHECK_STR(text_of(&t, "7 10 7 1 7", DETOK_WHOLE | DETOK_SPECIAL), "a|<x>|a|<s>|a|");
