@@ -14,6 +14,7 @@
 #include "../templates/format/f32.c"
 #include "../templates/format/iq4_nl.c"
 #include "../templates/format/iq4_xs.c"
+#include "../templates/format/mxfp4.c"
 #include "../templates/format/q2_k.c"
 #include "../templates/format/q3_k.c"
 #include "../templates/format/q4_0.c"
@@ -59,6 +60,18 @@ const Format *format_of(int type) {
     for (int i = 0; i < n_formats; i++)
         if (formats[i].type == type) return &formats[i];
     return NULL;
+}
+
+void format_refuse(Str tensor, const char *type) {
+    static const char names[] =
+#define PLAIN(name, NAME) " " #NAME
+#define PACKED(name, NAME) " " #NAME
+#include "../templates/format/list.def"
+#undef PLAIN
+#undef PACKED
+        ;
+    fail("tensor '%.*s' has type %s, which is not computed with; quantise the model again, to one of:%s", FMT(tensor),
+        type, names);
 }
 
 Str format_source(const Format *f) {

@@ -21,6 +21,7 @@ typedef struct {
 extern const Format formats[];
 extern const int n_formats;
 const Format *format_of(int type); // NULL: known to the file format, not computed with
+_Noreturn void format_refuse(Str tensor, const char *type); // stops, and says which types would do
 
 // The text of the format's file, and a section of it: from the line after `//@ section NAME` to the line before
 // `//@ end`. `decode` is what generated code needs for the file's own rows, `packed` to read packed rows one by one.

@@ -194,3 +194,9 @@ void graph_check(const Graph *g, bool fused) {
     if (next != g->n_layer) fail("internal: runs cover %lld of %lld layers", (long long) next, (long long) g->n_layer);
     if (g->logits < 0 || g->logits >= g->n_global) fail("internal: the graph has no result");
 }
+
+Str weight_file_name(const Graph *g, const Weight *w) {
+    int i = 0;
+    while (w->tensor[i] < 0) i++;
+    return g->gguf->tensor[w->tensor[i]].name;
+}

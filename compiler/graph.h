@@ -189,6 +189,8 @@ typedef struct {
     int n_fact, cap_fact, n_ignored, cap_ignored;
 } Graph;
 
+Str weight_file_name(const Graph *g, const Weight *w); // of the first of its tensors in the file
+
 Graph *graph_new(Arena *a);
 int graph_stage(Graph *g, Str name, bool layered);
 int graph_global(Graph *g, Str name, Shape shape, DType type, Rate rate);

@@ -74,10 +74,7 @@ static const uint8_t *weight_bytes(const Graph *g, const Weight *w, int layer, i
 
 void weight_row(const Graph *g, const Weight *w, int layer, int64_t row, float *out) {
     const Format *f = format_of(w->type);
-    if (!f) {
-        const TypeInfo *ti = type_info(w->type);
-        fail("tensor %.*s has type %s, which cannot be computed with", FMT(w->name), ti ? ti->name : "?");
-    }
+    if (!f) format_refuse(weight_file_name(g, w), type_info(w->type)->name);
     f->dequant(weight_bytes(g, w, layer, row), out, w->in);
 }
 

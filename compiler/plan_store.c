@@ -172,9 +172,7 @@ void plan_weights(Plan *p) {
             const Weight *w = &s->weight[j];
             p->packed[si][j] = -1;
             if (!weight_used(s, j)) continue;
-            if (!format_of(w->type))
-                fail("tensor of type %s: this type is not supported yet; convert the file to another type",
-                    type_info(w->type)->name);
+            if (!format_of(w->type)) format_refuse(weight_file_name(g, w), type_info(w->type)->name);
             Use all = {0};
             for (int64_t t = 0; t < layers * weight_tensors(w); t++) {
                 if (w->tensor[t] < 0) continue;

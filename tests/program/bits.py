@@ -15,7 +15,7 @@ WORK = f"{sys.argv[1]}/bits"
 LENGTHS = [1, 2, 7, 33, 96, 150]  # windows are of 24 positions, pages of 64
 BATCHES = ["1", "2", "3", "5", "16", "64", None]
 THREADS = ["1", "2", "3", "5"]
-MIXED = ["Q4_K", "Q6_K", "Q4_1", "Q8_0", "Q5_0", "Q5_K", "Q4_0", "F16", "IQ4_XS", "Q3_K"]
+MIXED = ["Q4_K", "Q6_K", "Q4_1", "Q8_0", "Q5_0", "Q5_K", "Q4_0", "F16", "IQ4_XS", "Q3_K", "MXFP4"]
 
 
 def model_files():

@@ -16,7 +16,7 @@ TYPES = {
     "F32": (0, 1, 4, ()), "F16": (1, 1, 2, ()), "Q4_0": (2, 32, 18, (0,)), "Q4_1": (3, 32, 20, (0, 2)), "Q5_0": (6, 32, 22, (0,)),
     "Q5_1": (7, 32, 24, (0, 2)), "Q8_0": (8, 32, 34, (0,)), "Q2_K": (10, 256, 84, (80, 82)), "Q3_K": (11, 256, 110, (108,)),
     "Q4_K": (12, 256, 144, (0, 2)), "Q5_K": (13, 256, 176, (0, 2)), "Q6_K": (14, 256, 210, (208,)), "IQ4_NL": (20, 32, 18, (0,)),
-    "IQ4_XS": (23, 256, 136, (0,)), "BF16": (30, 1, 2, ()),
+    "IQ4_XS": (23, 256, 136, (0,)), "BF16": (30, 1, 2, ()), "MXFP4": (39, 32, 17, ()),
 }
 BY_NUMBER = {number: (name, block, size) for name, (number, block, size, _) in TYPES.items()}
 
@@ -108,6 +108,8 @@ def random_blocks(rng, name, n):
     for at in range(0, len(data), size):
         for place in scales:
             data[at + place : at + place + 2] = struct.pack("<e", rng.uniform(0.5, 1) * {"Q8_0": 4e-4, "Q6_K": 4e-5}.get(name, 2e-4))
+        if name == "MXFP4":
+            data[at] = rng.randrange(114, 117)  # the scale is a power of two
     return number, bytes(data)
 
 

@@ -108,6 +108,14 @@ def failures_leave_nothing():
     for command, prog in [("build", "new"), ("build", "old"), ("logits", "new"), ("emit", "new")]:
         more = ["-p", "x"] if command == "logits" else []
         refused(1, ["broken.gguf"], GGCC, command, f"{folder}/broken.gguf", "-o", f"{folder}/{prog}", *more, env=env)
+    keys, tensors = gguf.read(TALES)
+    name, dims = next((t[0], t[1]) for t in tensors if len(t[1]) == 2 and t[1][0] % 64 == 0)
+    unknown = [name, dims, 40, bytes(dims[0] * dims[1] // 64 * 36)]  # NVFP4: known, and not computed with
+    gguf.write(f"{folder}/type.gguf", keys, [unknown if t[0] == name else t for t in tensors])
+    for command in ["build", "logits"]:
+        more = ["-p", "x"] if command == "logits" else []
+        refused(1, [name.decode(), "NVFP4", "Q4_K"], GGCC, command, f"{folder}/type.gguf", "-o", f"{folder}/new", *more, env=env)
+    os.unlink(f"{folder}/type.gguf")
     with open(f"{folder}/cc", "w") as f:
         f.write("#!/bin/sh\necho 'I am out of order' >&2\nexit 1\n")
     os.chmod(f"{folder}/cc", 0o755)

@@ -16,6 +16,15 @@ static inline simde__m512 two_halves(simde__m256i h) {
 }
 #undef _mm512_cvtph_ps
 #define _mm512_cvtph_ps two_halves
+static inline simde__m512i widened(simde__m128i v) {
+    uint8_t b[16];
+    int32_t i[16];
+    simde_mm_storeu_si128((simde__m128i *) b, v);
+    for (int j = 0; j < 16; j++) i[j] = b[j];
+    return simde_mm512_loadu_si512(i);
+}
+#undef _mm512_cvtepu8_epi32
+#define _mm512_cvtepu8_epi32 widened
 static inline simde__m512 to_floats(simde__m512i v) {
     int32_t i[16];
     float f[16];
