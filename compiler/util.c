@@ -419,11 +419,15 @@ const char *temp_dir(void) {
     if (have_temp) return temp_path;
     const char *base = getenv("TMPDIR");
     if (!base || !*base) base = "/tmp";
-    int n = snprintf(temp_path, sizeof temp_path, "%s/ggcc-XXXXXX", base);
-    if (n >= (int) sizeof temp_path) fail("TMPDIR is longer than 1000 bytes; set a shorter one");
-    if (!mkdtemp(temp_path))
+    if (snprintf(temp_path, sizeof temp_path, "%s/ggcc-XXXXXX", base) >= (int) sizeof temp_path)
+        fail("TMPDIR is longer than 1000 bytes; set a shorter one");
+    sigset_t all, before; // no signal between the folder and the note that it is there
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    have_temp = mkdtemp(temp_path) != NULL;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (!have_temp)
         fail("no folder for temporary files could be made in '%s': %s; set TMPDIR", base, strerror(errno));
-    have_temp = 1;
     return temp_path;
 }
 
