@@ -24,12 +24,6 @@ static int find_tensor(const Build *b, const Scope *s, Str name) {
     return i >= 0 ? i : find_exact(b, str_fmt(b->a, "%.*s%.*s", FMT(s->prefix), FMT(name)));
 }
 
-static const char *file_shape(Build *b, const GgufTensor *t) {
-    Out o = out_new(b->a);
-    for (int i = t->n_dims; i-- > 0;) out(&o, "%s%lld", i == t->n_dims - 1 ? "" : ", ", (long long) t->ne[i]);
-    return str_z(b->a, out_text(&o));
-}
-
 // ---- shapes ---- What a declaration says is a list of groups, outer to inner: each stands for one axis of the file,
 // or for as many as it has.
 
@@ -120,7 +114,7 @@ static void show_layout(Out *o, Layout l, bool bracket) {
     if (bracket && l.n != 1) out(o, "]");
 }
 
-static _Noreturn void shape_wrong(Build *b, const Stmt *d, const GgufTensor *t, const Group *group, int n) {
+static _Noreturn void shape_wrong(Build *b, Scope *s, const Stmt *d, const GgufTensor *t, const Group *group, int n) {
     Out o = out_new(b->a), need = out_new(b->a);
     if (d->in) {
         show_layout(&o, group[n - 1].l, true);
@@ -136,8 +130,9 @@ static _Noreturn void shape_wrong(Build *b, const Stmt *d, const GgufTensor *t, 
     }
     Str declared = span(d->src, d->in ? d->in->pos : d->out->pos, d->out->end), shown = out_text(&o),
         sizes = out_text(&need);
-    fail_at(LOC(d->out), "tensor '%s' is [%s] in the file, but '%.*s' is %.*s here%.*s%s", str_show(b->a, t->name),
-        file_shape(b, t), FMT(declared), FMT(shown), d->in ? (int) sizes.n : 0, sizes.p, d->in ? "]" : "");
+    fail_at(LOC(d->out), "tensor '%s' is [%s] in the file, but '%.*s' is %.*s here%.*s%s%.*s", str_show(b->a, t->name),
+        file_shape(b, t), FMT(declared), FMT(shown), d->in ? (int) sizes.n : 0, sizes.p, d->in ? "]" : "",
+        FMT(hint_numbers(b, s, d->in, d->out)));
 }
 
 // ---- sources ----
@@ -219,7 +214,6 @@ static bool choose_source(Build *b, Scope *s, const Stmt *d, Tensor *t, Str *mis
 }
 
 static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str missing, Loc loc) {
-    const GgufTensor *near = NULL;
     Str full = str_fmt(b->a, "%.*s%.*s.weight", FMT(s->prefix), FMT(missing));
     Str name[MAX_SOURCE];
     for (int i = 0; d->source && i < d->source->n; i++) // its other sources are not misspellings of this one
@@ -227,16 +221,8 @@ static _Noreturn void tensor_missing(Build *b, Scope *s, const Stmt *d, Str miss
             int other = find_source(b, s, name[j]);
             if (other >= 0) b->tensor_used[other] = 1;
         }
-    int least = 4;
-    for (int i = 0; i < b->gguf->n_tensor; i++) {
-        Str other = b->gguf->tensor[i].name;
-        int far = edit_distance(full, other);
-        bool same_layer = str_starts(other, str_z(b->a, s->prefix));
-        if (far < least && same_layer && !b->tensor_used[i]) least = far, near = &b->gguf->tensor[i];
-    }
-    const char *hint = near ? str_z(b->a, str_fmt(b->a, "; it does have '%s'", str_show(b->a, near->name))) : "";
     const char *several = d->source && d->source->n > 1 ? ", nor any of the alternatives" : "";
-    fail_at(loc, "the file has no tensor '%s'%s%s", str_show(b->a, full), several, hint);
+    fail_at(loc, "the file has no tensor '%s'%s%s", str_show(b->a, full), several, hint_tensor(b, s, full));
 }
 
 // A size that a tensor brings.
@@ -298,8 +284,9 @@ static int bind_bias(Build *b, Scope *s, const Stmt *d, Str name, int64_t size, 
     if (i < 0) fail_at(loc, "the file has no tensor '%s'; this line says '+ bias'", str_show(b->a, full));
     const GgufTensor *t = &b->gguf->tensor[i];
     if ((int64_t) t->n_elems != size && (int64_t) t->n_elems != rows)
-        fail_at(loc, "tensor '%s' is [%s] in the file; %lld numbers were expected", str_show(b->a, t->name),
-            file_shape(b, t), (long long) size);
+        fail_at(loc, "tensor '%s' is [%s] in the file; %lld numbers were expected, one for each output of '%.*s'%.*s",
+            str_show(b->a, t->name), file_shape(b, t), (long long) size, FMT(name),
+            FMT(hint_numbers(b, s, NULL, d->out)));
     b->tensor_used[i] = 1;
     return i;
 }
@@ -343,7 +330,7 @@ static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, con
     for (int64_t j = 0; j < (t->source[i].each ? t->stack : 1); j++) {
         int tensor = t->source[i].each ? t->source[i].each[j] : t->source[i].tensor;
         const GgufTensor *file = &b->gguf->tensor[tensor];
-        if (!shape_fits(b, s, shape, n_shape, file, LOC(d->out))) shape_wrong(b, d, file, shape, n_shape);
+        if (!shape_fits(b, s, shape, n_shape, file, LOC(d->out))) shape_wrong(b, s, d, file, shape, n_shape);
         b->tensor_used[tensor] = 1;
     }
     const GgufTensor *file = &b->gguf->tensor[t->source[i].tensor];
@@ -493,42 +480,6 @@ void ignore(Build *b, Scope *s, const Stmt *st) {
     }
 }
 
-// blk.12.attn_q.bias -> attn_q and bias
-static Str base_name(Str name, Str *ending) {
-    *ending = S("");
-    if (str_starts(name, "blk.")) {
-        const char *dot = memchr(name.p + 4, '.', name.n - 4);
-        if (dot) name = (Str){dot + 1, name.n - (size_t) (dot + 1 - name.p)};
-    }
-    static const char *const endings[] = {".weight", ".bias"};
-    for (int i = 0; i < COUNT(endings); i++)
-        if (str_ends(name, endings[i])) {
-            *ending = str(endings[i] + 1);
-            name.n -= strlen(endings[i]);
-        }
-    return name;
-}
-
-// The line that would bind a tensor which nothing binds.
-static const char *would_bind(Build *b, const GgufTensor *t) {
-    Str ending, base = base_name(t->name, &ending);
-    for (int i = 0; i < b->n_tensor; i++)
-        for (int j = 0; j < b->tensor[i]->n_source; j++)
-            if (str_is(ending, "bias") && str_eq(b->tensor[i]->source[j].name, base)) {
-                const Stmt *d = b->tensor[i]->decl;
-                Str text = span(d->src, d->pos, d->end);
-                return str_z(b->a, str_fmt(b->a, "'+ bias' on the line '%.*s' would bind it", FMT(text)));
-            }
-    const char *where = str_starts(t->name, "blk.") ? "the layer" : "the file";
-    if (t->n_dims == 2 && str_is(ending, "weight"))
-        return str_z(b->a,
-            str_fmt(b->a, "a line 'tensor %s : %lld -> %lld' in %s of the description would bind it",
-                str_show(b->a, base), (long long) t->ne[0], (long long) t->ne[1], where));
-    return str_z(b->a,
-        str_fmt(b->a, "a line 'tensor %s : %s' in %s of the description would bind it", str_show(b->a, base),
-            file_shape(b, t), where));
-}
-
 void tensors_check(Build *b) {
     for (const char *const *p = b->opt->ignore_tensor; p && *p; p++) {
         int i = find_exact(b, str(*p));
@@ -551,10 +502,33 @@ void tensors_check(Build *b) {
     fail("%s: %d tensor%s that %s neither binds nor ignores: %.*s%s\n  %s; if it cannot change the result, 'ignore' it "
          "there, or pass --ignore-tensor %s",
         b->gguf->path, left, left > 1 ? "s" : "", b->spec->src->file, FMT(list), left > 4 ? ", .." : "",
-        would_bind(b, first), str_show(b->a, first->name));
+        hint_binding(b, first), str_show(b->a, first->name));
+}
+
+// What a file may lack it lacks in all layers, mostly. Where only some have it, that is a fact; of a bias it is news.
+static void partial(Build *b, const Tensor *t, int source) {
+    int of = 0, have = 0;
+    for (int i = 0; i < b->n_tensor; i++) {
+        const Tensor *other = b->tensor[i];
+        if (other->decl != t->decl || !str_eq(other->name, t->name)) continue;
+        if (!of && other != t && (source < 0 || other->present)) return; // done for the first of them
+        if (source >= 0 && !other->present) continue;
+        of++;
+        have += source < 0 ? other->present : other->source[source].bias >= 0;
+    }
+    if (!have || have == of) return;
+    Str name = source < 0 ? t->name : str_fmt(b->a, "%.*s.bias", FMT(t->source[source].name));
+    Str text = str_fmt(b->a, "in %d of %d layers", have, of);
+    fact(b, name, text);
+    if (source >= 0 && !b->synth) note("note: %s: '%.*s' is %.*s", b->gguf->path, FMT(name), FMT(text));
 }
 
 void used_check(Build *b) {
+    for (int i = 0; i < b->n_tensor; i++) {
+        const Tensor *t = b->tensor[i];
+        if (t->decl->optional) partial(b, t, -1);
+        for (int j = 0; t->decl->bias == BIAS_MAYBE && j < t->n_source; j++) partial(b, t, j);
+    }
     for (int i = 0; i < b->n_tensor; i++) {
         const Tensor *t = b->tensor[i];
         if (t->present && !t->used)

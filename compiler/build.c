@@ -392,6 +392,7 @@ void evaluate(Build *b) {
     const Spec *spec = b->spec;
     const Stmt *model = NULL;
     b->stage = -1;
+    fail_no_callers(); // synth comes here again from anywhere
     b->library = scope_new(b, NULL);
     for (int i = 0; i < spec->n_lib; i++) scope_declare(b, b->library, &spec->lib[i]->body);
     b->file = scope_new(b, b->library);

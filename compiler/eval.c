@@ -97,22 +97,28 @@ Layout eval_layout(Build *b, Scope *s, const Expr *e) {
     double num = need_num(b, s, v, LOC(e), "a size");
     Str text = span(e->src, e->pos, e->end);
     if (num != floor(num) || fabs(num) > WHOLE)
-        fail_at(LOC(e), "'%.*s' is %.9g%s; a size must be a whole number below 2^53", FMT(text), num, from_key(b, v));
+        fail_at(LOC(e), "'%.*s' is %.9g%s; a size must be a whole number below 2^53%.*s", FMT(text), num,
+            from_key(b, v), FMT(hint_numbers(b, s, NULL, e)));
     if (num < 1)
-        fail_at(LOC(e), "'%.*s' is %.9g%s; the axis of a shape must be at least 1", FMT(text), num, from_key(b, v));
+        fail_at(LOC(e), "'%.*s' is %.9g%s; the axis of a shape must be at least 1%.*s", FMT(text), num,
+            from_key(b, v), FMT(hint_numbers(b, s, NULL, e)));
     return one_axis(b, (Axis){.size = (int64_t) num});
 }
 
 // ---- numbers ----
 
 _Noreturn void no_value(Build *b, Scope *s, Value v) {
-    if (memchr(v.text.p, '.', v.text.n)) fail_at(v.loc, "the file has no key '%s'", str_show(b->a, v.key));
-    for (Scope *at = s; at; at = at->parent)
-        for (int i = 0; i < at->n; i++)
+    const char *key = str_show(b->a, v.key), *near = "", *hint;
+    Out also = out_new(b->a);
+    for (int i = 1; v.tried && i < v.tried->n; i++)
+        if (v.tried->arg[i]->kind == E_NAME) out(&also, ", nor '%.*s'", FMT(v.tried->arg[i]->name));
+    hint = str_z(b->a, str_fmt(b->a, "%.*s%s", FMT(out_text(&also)), hint_key(b, v.key)));
+    if (memchr(v.text.p, '.', v.text.n)) fail_at(v.loc, "the file has no key '%s'%s", key, hint);
+    for (Scope *at = s; at && !*near; at = at->parent)
+        for (int i = 0; i < at->n && !*near; i++)
             if (v.text.n > 2 && edit_distance(at->bind[i]->name, v.text) <= 1 + (v.text.n > 3))
-                fail_at(v.loc, "'%.*s' is not declared, and the file has no key '%s'; did you mean '%.*s'?",
-                    FMT(v.text), str_show(b->a, v.key), FMT(at->bind[i]->name));
-    fail_at(v.loc, "'%.*s' is not declared, and the file has no key '%s'", FMT(v.text), str_show(b->a, v.key));
+                near = str_z(b->a, str_fmt(b->a, "; did you mean '%.*s'?", FMT(at->bind[i]->name)));
+    fail_at(v.loc, "'%.*s' is not declared, and the file has no key '%s'%s", FMT(v.text), key, *near ? near : hint);
 }
 
 // Entry i of an array: a number, or a flag as 0 or 1.
@@ -264,6 +270,7 @@ static Value eval_or(Build *b, Scope *s, const Expr *e) {
         for (int j = i + 1; j < e->n; j++) mark_read(b, s, e->arg[j]);
         return v;
     }
+    if (first.kind == V_ABSENT) first.tried = e;
     return first;
 }
 

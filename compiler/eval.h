@@ -4,6 +4,7 @@
 //
 //   eval.c    names, scopes, compile-time arithmetic, statements, calls of defs
 //   keys.c    the file's keys: reading, expecting, ignoring, and that none is left over
+//   hints.c   what an error adds: near names, where a number comes from
 //   bind.c    the file's tensors: sources, shapes, biases, and that none is left over
 //   ropes.c   rotation profiles
 //   ops.c     run-time values: products, parts, views
@@ -71,6 +72,7 @@ struct Value {
     Loc loc;     // ABSENT, ARRAY: where it was read
     union {
         const GgufValue *array;
+        const Expr *tried;  // ABSENT: the `or` none of whose alternatives is there, or NULL
         const Function *fn; // FN: a def; NULL: the built-in `text`
         RopeValue *rope;
         Layout layout;
@@ -154,6 +156,7 @@ struct StateDecl {
 struct RopeValue {
     Rope rope;
     Tensor *factors; // or NULL
+    Str note;        // for people
     double covers;   // positions that its scaling was made for, 0: no scaling
     int index, node; // in graph.rope and, its angles, in the first stage; -1 until used
 };
@@ -191,6 +194,8 @@ typedef struct {
     int depth, in_or; // calls in calls; alternatives that may be absent
     long steps;
     const Stmt *deciding; // the size, real or flag being evaluated
+    Str *absent; // keys that were asked for and are not there
+    int n_absent, cap_absent;
     Str chosen, reason;   // the alternative taken last, and its comment if it is a default
 } Build;
 
@@ -239,6 +244,14 @@ void used_check(Build *b);
 int weight_of(Build *b, const Tensor *t, int source, bool product);
 int bias_of(Build *b, const Tensor *t, int source);
 int scale_of(Build *b, const Tensor *t, int source);
+
+// hints.c
+const char *hint_key(Build *b, Str key);                              // what else the file has, or ""
+const char *hint_asked(Build *b, Str key);
+const char *hint_tensor(Build *b, Scope *s, Str full);
+const char *hint_binding(Build *b, const GgufTensor *t);
+Str hint_numbers(Build *b, Scope *s, const Expr *in, const Expr *out); // a line for each name in them
+const char *file_shape(Build *b, const GgufTensor *t);
 
 // ropes.c
 Value rope_value(Build *b, Scope *s, const Expr *call);

@@ -47,7 +47,10 @@ static Value gguf_value(Str key, const GgufValue *v, Loc loc) {
 static Value read_key(Build *b, Str key, Str name, Loc loc, bool synth_may_add) {
     int i = key_find(b, key);
     if (i < 0 && b->synth && synth_may_add) i = synth_key(b, key, b->in_or > 0);
-    if (i < 0) return (Value){.kind = V_ABSENT, .text = name, .key = key, .loc = loc};
+    if (i < 0) {
+        *PUSH(b->a, b->absent, b->n_absent, b->cap_absent) = key;
+        return (Value){.kind = V_ABSENT, .text = name, .key = key, .loc = loc};
+    }
     b->key_used[i] = 1;
     return gguf_value(b->gguf->key[i].key, &b->gguf->key[i].v, loc);
 }
@@ -87,8 +90,8 @@ void key_expect(Build *b, Scope *s, const Stmt *st) {
     Str text = span(st->src, st->expr->pos, st->expr->end);
     const char *wanted = value_show(b, want);
     const char *here = str_is(text, wanted) ? "" : str_z(b->a, str_fmt(b->a, ", %s here", wanted));
-    fail_at(loc, "key '%s' is %s; this description covers only %.*s%s", str_show(b->a, key), value_show(b, have),
-        FMT(text), here);
+    fail_at(loc, "key '%s' is %s; this description covers only %.*s%s%.*s", str_show(b->a, key), value_show(b, have),
+        FMT(text), here, FMT(hint_numbers(b, s, NULL, st->expr)));
 }
 
 // ---- built-in names ----
@@ -163,6 +166,7 @@ void keys_check(Build *b) {
     bool own = first.n > prefix.n && memcmp(first.p, prefix.p, prefix.n) == 0;
     const char *line = own ? shown + prefix.n : str_z(b->a, str_fmt(b->a, "\"%s\"", shown));
     fail("%s: %d key%s that %s neither reads, expects nor ignores: %.*s%s\n"
-         "  if it cannot change the result, say so in %s with 'ignore %s  # why', or pass --ignore-key %s",
-        b->gguf->path, left, left > 1 ? "s" : "", file, FMT(list), left > 4 ? ", .." : "", file, line, shown);
+         "%s  if it cannot change the result, say so in %s with 'ignore %s  # why', or pass --ignore-key %s",
+        b->gguf->path, left, left > 1 ? "s" : "", file, FMT(list), left > 4 ? ", .." : "",
+        hint_asked(b, first), file, line, shown);
 }

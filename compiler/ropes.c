@@ -121,6 +121,15 @@ static void sections(Build *b, Scope *s, const Expr *call, RopeValue *r) {
         fail_at(LOC(e), "key '%s': no section has a pair", str_show(b->a, v.key));
 }
 
+// What it does, and why that base if no key gives it.
+static Str rope_note(Build *b, const Rope *r, Str why) {
+    Out o = out_new(b->a);
+    out(&o, "pairs %s, dims %lld, base %.9g", r->halves ? "halves" : "adjacent", (long long) r->dims, r->base);
+    if (why.n) out(&o, " (%.*s)", FMT(why));
+    if (r->scale != 1) out(&o, ", %s, factor %.7g", r->yarn ? "yarn" : "linear", 1 / r->scale);
+    return out_text(&o);
+}
+
 Value rope_value(Build *b, Scope *s, const Expr *call) {
     static const char *const known[] = {
         "pairs", "dims", "base", "scaling", "factors", "log_mul", "mscale", "sections", "order"};
@@ -146,7 +155,9 @@ Value rope_value(Build *b, Scope *s, const Expr *call) {
         fail_at(LOC(pairs), "pairs are 'halves' or 'adjacent'");
     r->rope = (Rope){.halves = is_text(p, "halves"), .scale = 1, .attn = 1};
     r->rope.dims = eval_size(b, s, dims, "dims");
+    b->reason = S("");
     r->rope.base = eval_num(b, s, base, "the base");
+    Str why = base->kind == E_OR ? b->reason : S("");
     if (r->rope.dims < 2 || r->rope.dims % 2)
         fail_at(LOC(dims), "dims is %lld; pairs need an even number of at least 2", (long long) r->rope.dims);
     if (!(r->rope.base > 1) || !isfinite(r->rope.base))
@@ -155,6 +166,7 @@ Value rope_value(Build *b, Scope *s, const Expr *call) {
     sections(b, s, call, r);
     if (group && group->kind != E_NAME) fail_at(LOC(group), "scaling: takes a group of keys, rope.scaling");
     if (group) scaling(b, s, r, call, group->name, LOC(group));
+    r->note = rope_note(b, &r->rope, why);
     for (int i = 0; i < b->n_rope; i++)
         if (same_rope(b->rope[i], r)) return (Value){.kind = V_ROPE, .rope = b->rope[i]};
     *PUSH(b->a, b->rope, b->n_rope, b->cap_rope) = r;

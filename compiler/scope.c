@@ -109,6 +109,7 @@ static Value decl_value(Build *b, Scope *s, const Stmt *d, Str name) {
 }
 
 static void decl_fact(Build *b, Scope *s, const Stmt *d, Str name, Value v) {
+    if (s->layer < 0 && d->kind == S_ROPE && v.kind == V_ROPE) fact(b, name, v.rope->note);
     if (s->layer >= 0 || d->kind > S_FLAG || d->by_layer) return;
     bool chosen = d->expr->kind == E_OR;
     Str text = chosen ? b->chosen : span(d->src, d->expr->pos, d->expr->end), why = chosen ? b->reason : S("");
@@ -321,7 +322,9 @@ Value call_def(Build *b, Scope *s, const Expr *e, const Function *f) {
             scope_bind(b, in, d->name[i], eval(b, in, d->preset[i]));
         }
     Value result = {0};
+    fail_called_at(loc);
     if (!execute(b, in, &d->body, &result)) fail_at(loc_at(d->src, d->pos), "'%.*s' returns nothing", FMT(d->name[0]));
+    fail_returned();
     b->depth--;
     return result;
 }

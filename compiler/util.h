@@ -98,13 +98,17 @@ const char *temp_dir(void); // a fresh folder of this run, removed at its end
 _Noreturn void fail(const char *fmt, ...) PRINTF(1, 2);
 _Noreturn void fail_usage(const char *fmt, ...) PRINTF(1, 2); // exit status 2
 _Noreturn void fail_check(const char *fmt, ...) PRINTF(1, 2); // exit status 3
-// Where in a text an error is; prints `error: FILE:LINE:COL: message`, the line, and a caret under the place.
+// Where in a text an error is; prints `error: FILE:LINE:COL: message`, the line, a caret under the place, what stands
+// behind the message's first line, and the calls that led there.
 typedef struct {
     const char *file; // as the user named it
     Str text;         // the whole text
     uint32_t pos;     // byte offset
 } Loc;
 _Noreturn void fail_at(Loc loc, const char *fmt, ...) PRINTF(2, 3);
+void fail_called_at(Loc loc); // what is evaluated from here to fail_returned() is called there
+void fail_returned(void);
+void fail_no_callers(void);
 // Tests and fuzzers: while a guard is set, a failure stores its message and jumps there instead of exiting.
 //   if (!setjmp(fail_guard()->jmp)) { ...may fail... } else puts(fail_guard()->message); fail_unguard();
 typedef struct {

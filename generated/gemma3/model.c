@@ -1307,13 +1307,15 @@ static const char info[] =
     "win: 24 = attention.sliding_window\n"
     "eps: 0.01 = attention.layer_norm_rms_epsilon\n"
     "scale: 0.2041241 = L == 62 ? 1/sqrt(d / heads) : 1/sqrt(hd)\n"
-    "cap: 0 = 0 (no key: no cap)\n";
+    "cap: 0 = 0 (no key: no cap)\n"
+    "local: pairs halves, dims 24, base 10000\n"
+    "far: pairs halves, dims 24, base 50000\n";
 
 const ModelInfo model_info = {
     .name = "synthetic gemma3",
     .arch = "gemma3",
     .source = "gemma3.gguf",
-    .hash = 0xb8f44bf92fc763bdu,
+    .hash = 0x8679725631b55e68u,
     .n_vocab = 288,
     .n_ctx = 256,
     .n_layer = 7,

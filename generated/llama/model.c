@@ -1421,13 +1421,14 @@ static const char info[] =
     "eps: 0.01 = attention.layer_norm_rms_epsilon\n"
     "scale: 0.2041241 = 1/sqrt(hd) (no key: the usual one)\n"
     "E: 0 = 0 (no key: dense)\n"
-    "K: 0 = 0 (likewise)\n";
+    "K: 0 = 0 (likewise)\n"
+    "rot: pairs adjacent, dims 24, base 50000\n";
 
 const ModelInfo model_info = {
     .name = "synthetic llama",
     .arch = "llama",
     .source = "llama.gguf",
-    .hash = 0xf89dbdc2add74b1fu,
+    .hash = 0x97d2f71f75a538c8u,
     .n_vocab = 288,
     .n_ctx = 256,
     .n_layer = 3,
