@@ -1,8 +1,8 @@
 // From messages to token ids. In: a conversation. Out: the ids of what the model's template makes of it, or the
 // template's own complaint.
 //
-// The text of a special token in a message is text: where one stands, a mark (a code point that is no character) goes in
-// front of it before the rendering; the rendered text is tokenized as a whole, without the marks, and no token is read
+// The text of a special token in a message is text: where one stands, a mark (a code point that is no character) goes
+// in front of it before the rendering; the rendered text is tokenized as a whole, without the marks, and no token is read
 // where one was.
 #define _GNU_SOURCE // memmem
 #include "chat_in.h"

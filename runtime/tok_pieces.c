@@ -1,5 +1,5 @@
 // Text on its way to merging. In: the text between special tokens. Out: ids.
-// The one idea: what a vocabulary wants to be done with a text before its words are merged (spaces that stand for another
+// The one idea: what a vocabulary wants done with a text before its words are merged (spaces that stand for another
 // character, letters in lower case, sequences of bases) is done here piece by piece, into a copy of the piece.
 #include "tok_internal.h"
 

@@ -11,6 +11,7 @@ engine that shares nothing with ours. A line: name, the text in hexadecimal, the
 import pathlib
 import random
 import re
+import subprocess
 
 import regex
 
@@ -29,35 +30,38 @@ def unescape(literal):
 
 def read_table(every=False):
     """A name to its patterns; with `every`, all names, each to its patterns and flags."""
-    text = (ROOT / "compiler/pretok.def").read_text()
-    macros = {}
-    for name, value in re.findall(r'^#define (\w+) "((?:[^"\\]|\\.)*)"', text, re.M):
-        macros[name] = unescape(value)
-    rows = {}
-    for body in re.findall(r"^SPLITTER\((.*?)\)\n(?=PRE)", text, re.M | re.S):
-        key, rest = body.split(",", 1)
-        patterns, current = [], ""
-        for token in re.findall(r'"((?:[^"\\]|\\.)*)"|(\w+)|(,)', rest):
-            if token[2]:
-                patterns.append(current)
-                current = ""
-            else:
-                current += macros[token[1]] if token[1] else unescape(token[0])
-        rows[key] = patterns + [current]
-    names, flags = {}, {}
-    for name, key, flag in re.findall(r'^PRE\("(.*?)", (\w+), (.*)\)', text, re.M):
+    rows = """
+#define SPLITTER(name, ...) @splitter name: __VA_ARGS__ @
+#define PRE(name, splitter, flags) @pre name splitter flags @
+#include "compiler/pretok.def"
+"""
+    text = subprocess.run(["cc", "-E", "-P", "-I", ROOT, "-"], input=rows, capture_output=True, text=True, check=True).stdout
+    patterns, names, flags = {}, {}, {}
+    string = r'"((?:[^"\\]|\\.)*)"'
+    for key, rest in re.findall(r'@splitter (\w+): ((?:[^"@]|' + string.replace("(", "(?:", 1) + r')*) @', text):
+        parts = [""]
+        for literal, comma in re.findall(string + "|(,)", rest):
+            parts[-1] += unescape(literal)
+            parts += [""] if comma else []
+        patterns[key] = parts
+    for name, key, flag in re.findall(r'@pre "(.*?)" (\w+) (.*?) @', text):
         names.setdefault(key, name)
-        flags[name] = (rows[key], flag)
+        flags[name] = (patterns[key], flag)
     if every:
         return flags
-    return {names[key]: patterns for key, patterns in rows.items()}
+    return {names[key]: row for key, row in patterns.items()}
+
+
+def without_skips(pattern):
+    """What a (*SKIP) passes over saves time alone: other engines search on by themselves."""
+    return re.sub(r"\|[^|]*\(\*SKIP\)", "", pattern)
 
 
 def cut(pattern, text):
     threes = pattern.startswith("(*THREES)")
     if threes:
         pattern = pattern[len("(*THREES)"):]
-    pattern = pattern.replace("|\\s+(*SKIP)", "").replace("\\d", "[0-9]")  # `regex` searches on by itself
+    pattern = without_skips(pattern).replace("\\d", "[0-9]")
     pieces, at = [], 0
     for match in regex.finditer(pattern, text, flags=regex.V1 if "&&" in pattern else 0):
         if match.start() > at:
