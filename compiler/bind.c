@@ -153,8 +153,14 @@ static int source_names(Build *b, Scope *s, const Expr *e, Str *name) {
     return e->n;
 }
 
+// "enc.blk.0.attn_rel_b": the whole name, without this layer's prefix.
+static bool is_quoted(Str name) {
+    return name.n > 1 && name.p[0] == '"';
+}
+
 // Where another declaration of this name is, the source is that tensor (tied), wherever it lives.
 static int find_source(Build *b, Scope *s, Str name) {
+    if (is_quoted(name)) return find_tensor(b, b->file, (Str){name.p + 1, name.n - 2});
     int i = find_tensor(b, s, name);
     if (i >= 0 || s->prefix.n == 0) return i;
     Scope *owner;
@@ -175,7 +181,7 @@ static Str numbered(Build *b, Str name, int64_t i) {
 
 // One source of t: a tensor, or one for each product of the stack. false: it is not there; `lacks` is what is missing.
 static bool find_part(Build *b, Scope *s, Tensor *t, int i, Str name, Str *lacks) {
-    t->source[i].name = name;
+    t->source[i].name = is_quoted(name) ? t->name : name; // of another layer: a kind's layers agree in the name
     t->source[i].each = NULL;
     if (!is_numbered(name)) {
         t->source[i].tensor = find_source(b, s, name);
@@ -450,16 +456,19 @@ static bool mark_tensor(Build *b, Str name) {
 
 static void ignore_layers(Build *b, Scope *s, const Stmt *st) {
     int64_t from = eval_size(b, s, st->from, "the first layer"), to = eval_size(b, s, st->to, "the end of the layers");
+    const char *prefix = str_z(b->a, str_fmt(b->a, "%.*s.", FMT(st->prefix)));
+    size_t skip = strlen(prefix);
     for (int i = 0; i < b->gguf->n_tensor; i++) {
         Str name = b->gguf->tensor[i].name;
-        if (!str_starts(name, "blk.")) continue;
+        if (!str_starts(name, prefix)) continue;
         char digits[20] = {0};
-        memcpy(digits, name.p + 4, name.n - 4 < 18 ? name.n - 4 : 18);
+        memcpy(digits, name.p + skip, name.n - skip < 18 ? name.n - skip : 18);
         char *end;
         long long l = strtoll(digits, &end, 10);
         if (end > digits && *end == '.' && l >= from && l < to) b->tensor_used[i] = 1;
     }
-    if (to > from) ignored(b, str_fmt(b->a, "layers %lld .. %lld", (long long) from, (long long) to), st->comment);
+    const char *at = str_is(st->prefix, "blk") ? "" : str_z(b->a, str_fmt(b->a, " at %.*s", FMT(st->prefix)));
+    if (to > from) ignored(b, str_fmt(b->a, "layers %lld .. %lld%s", (long long) from, (long long) to, at), st->comment);
 }
 
 void ignore(Build *b, Scope *s, const Stmt *st) {

@@ -211,7 +211,7 @@ static const struct {
     {"mean", 1, 1, "", reduce, OP_mean}, {"softmax", 1, 1, "", reduce, OP_softmax},
     {"rms_norm", 2, 3, "", norm, OP_rms_norm}, {"layer_norm", 2, 3, "", norm, OP_layer_norm},
     {"l2_norm", 2, 2, "", norm, OP_l2_norm},
-    {"attention", 2, 2, " scale softcap sinks k v only alibi ", call_attention, OP_attention},
+    {"attention", 2, 2, " scale softcap sinks k v only alibi bias ", call_attention, OP_attention},
     {"window", 1, 1, "", window, N_OP}, {"chunk", 1, 1, "", window, N_OP},
     {"around", 1, 1, "", window, N_OP}, {"windowed", 2, 2, " full ", windowed, N_OP},
     {"rope", 0, 0, NULL, rope, N_OP}, {"dim", 1, 1, "", dim, N_OP},

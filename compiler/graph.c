@@ -114,7 +114,7 @@ bool graph_whole(const Graph *g) {
     for (int i = 0; i < g->n_stage; i++) {
         for (int j = 0; j < g->stage[i].n_state; j++) {
             const State *st = &g->stage[i].state[j];
-            whole |= st->kind == STATE_CACHE && (st->sees == SEES_ALL || st->sees == SEES_AROUND);
+            whole |= st->kind == STATE_CACHE && sees_ahead(st->sees);
         }
         for (int j = 0; j < g->stage[i].n_node; j++) whole |= g->stage[i].node[j].op == OP_pool;
     }

@@ -46,6 +46,16 @@ static inline int64_t shape_last(Shape s) {
     return s.n ? s.d[s.n - 1] : 1;
 }
 
+// Buckets that distances fall into (buckets.c): `exact` of one position each, then those that begin at `bound`; later
+// positions are counted from `later` on.
+enum { MAX_BUCKETS = 128 };
+typedef struct {
+    int64_t exact, later, bound[MAX_BUCKETS];
+    int n;
+} Buckets;
+Buckets buckets_of(int64_t count, int64_t most, bool both);
+int64_t bucket_at(const Buckets *b, int64_t row, int64_t position);
+
 typedef enum { F32, I32, Q8, HANDLE } DType; // HANDLE: a state just written
 // CONST: the same for every row (weights, numbers). ROW: one for each row. OUT: one for each row whose logits are
 // wanted.
@@ -111,6 +121,11 @@ typedef struct {
     StateKind kind;
     int *source; // [n_layer] the layer whose state of this name it is, which is only read here; NULL: its own
 } State;
+
+// Are later rows seen as well?
+static inline bool sees_ahead(Sees sees) {
+    return sees == SEES_ALL || sees == SEES_AROUND;
+}
 
 // A set of nodes that becomes one kernel; made by fuse.
 typedef struct {

@@ -533,7 +533,6 @@ Value interp_global(const Interp *in, int global) {
 
 void interp_logits(
     Arena *a, const Graph *g, const int32_t *ids, int n, const int *at, int n_at, const char *path, int threads) {
-    enum { CHUNK = 128 };
     if (n < 1) fail("no tokens: at least one is needed");
     if (n > g->n_ctx) fail("%d tokens are more than the context of %lld", n, (long long) g->n_ctx);
     int *slot = NEWN(a, int, n), rows = 0; // which of the kept rows a position's logits are, from 1; 0: not wanted
@@ -548,9 +547,10 @@ void interp_logits(
     float *kept = n_at < 0 ? NULL : interp_grow(NULL, (size_t) rows * width, sizeof *kept);
     FileOut *f = file_create(path);
     Interp *in = interp_new(g, threads);
-    for (int from = 0; from < n; from += CHUNK) {
-        bool want[CHUNK];
-        int count = n - from < CHUNK ? n - from : CHUNK, first = 0, some = 0;
+    int most = graph_whole(g) ? n : 128; // rows that see each other are evaluated together
+    bool *want = NEWN(a, bool, n);
+    for (int from = 0; from < n; from += most) {
+        int count = n - from < most ? n - from : most, first = 0, some = 0;
         for (int i = 0; i < count; i++) {
             want[i] = slot[from + i] > 0;
             if (want[i] && !some++) first = slot[from + i] - 1;

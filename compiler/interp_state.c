@@ -82,7 +82,8 @@ typedef struct {
     const State *state;
     const Cache *cache;
     float *y;
-    const Value *sinks, *picks; // or NULL
+    const Value *sinks, *biases, *picks; // or NULL
+    Buckets buckets;                     // of the biases
 } Attention;
 
 // How much a head's scores fall with distance.
@@ -121,6 +122,7 @@ static void attention_head(
         d *= n->real[0];
         if (n->real[1] != 0) d = n->real[1] * tanh(d / n->real[1]);
         d -= slope * (double) llabs(pos - p);
+        if (a->biases) d += value_at(a->biases, (int) r, bucket_at(&a->buckets, pos, p) * heads + h);
         score[p - from] = picked(a, r, g, p) ? d : -INFINITY;
         top = fmax(top, score[p - from]);
     }
@@ -148,8 +150,14 @@ static void attention_row(void *arg, int64_t r) {
 }
 
 static void do_attention(Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    Attention a = {in, n, x, &in->stage->state[n->state], interp_state_at(in, n->state), y, NULL, NULL};
-    for (int i = 2; i < n->n_in; i++) *(x[i].id ? &a.picks : &a.sinks) = &x[i];
+    Attention a = {.in = in, .n = n, .x = x, .state = &in->stage->state[n->state], .y = y};
+    a.cache = interp_state_at(in, n->state);
+    for (int i = 2; i < n->n_in; i++) {
+        bool biases = n->num[3] && (i == n->n_in - 1 || x[i + 1].id);
+        *(x[i].id ? &a.picks : biases ? &a.biases : &a.sinks) = &x[i];
+    }
+    if (a.biases)
+        a.buckets = buckets_of(a.biases->size / n->shape.d[0], n->num[3], sees_ahead(a.state->sees));
     interp_parallel(rows < 8 ? 1 : in->threads, rows, attention_row, &a);
 }
 

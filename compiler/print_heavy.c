@@ -217,6 +217,24 @@ static const char *sees_show(Arena *a, const State *st) {
     }
 }
 
+// What operand i of an attention is called in its template.
+static const char *attention_operand(const Stage *s, const Node *n, int i) {
+    if (s->node[n->in[i]].type == I32) return "picks";
+    return n->num[3] && (i == n->n_in - 1 || s->node[n->in[i + 1]].type == I32) ? "biases" : "sinks";
+}
+
+// Biases by distance, as the template's parameters.
+static int bias_params(Arena *a, const Node *n, const Node *biases, const State *st, Binding *b) {
+    Buckets by = {0};
+    if (biases) by = buckets_of(biases->shape.d[0], n->num[3], sees_ahead(st->sees));
+    Str bounds = S("");
+    for (int i = 0; i < by.n; i++)
+        bounds = str_fmt(a, "%.*s%s%lld", FMT(bounds), i ? ", " : "", (long long) by.bound[i]);
+    b[0] = param_int(a, "EXACT", by.exact), b[1] = param_int(a, "LATER", by.later);
+    b[2] = param("BOUNDS", bounds), b[3] = param_int(a, "BIASES", biases ? by.n : 0);
+    return 4;
+}
+
 KernelText print_attention(const Plan *p, const Kernel *k) {
     Arena *a = p->graph->arena;
     Printer q = printer_new(p, k);
@@ -225,9 +243,11 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
     const State *st = &q.stage->state[n->state];
     int si = p->state_of[k->stage][n->state];
     int64_t heads = n->shape.d[0], group = p->state[si].group;
-    const Node *sinks = NULL, *picks = NULL;
-    for (int i = 2; i < n->n_in; i++)
-        *(q.stage->node[n->in[i]].type == I32 ? &picks : &sinks) = &q.stage->node[n->in[i]];
+    const Node *sinks = NULL, *biases = NULL, *picks = NULL;
+    for (int i = 2; i < n->n_in; i++) {
+        const char *name = attention_operand(q.stage, n, i);
+        *(name[0] == 'p' ? &picks : name[0] == 'b' ? &biases : &sinks) = &q.stage->node[n->in[i]];
+    }
     fixed_text(&q, "m"), fixed_arg(&q, ARG_STATE_K, si);
     if (st->v.n) fixed_arg(&q, ARG_STATE_V, si);
     fixed_operand(&q, n, 0), fixed_arg(&q, ARG_BUFFER, p->place[k->stage][heavy].buffer);
@@ -239,12 +259,12 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
         bool weight = q.stage->node[base].op == OP_weight;
         const Arg *arg = printer_arg(&q, weight ? ARG_WEIGHT : ARG_BUFFER,
             weight ? p->packed[k->stage][q.stage->node[base].weight] : q.place[n->in[i]].buffer,
-            x->type == I32 ? S("picks") : S("sinks"), false);
+            str(attention_operand(q.stage, n, i)), false);
         args = str_fmt(
             a, "%.*s, const %s *restrict %.*s", FMT(args), x->type == I32 ? "int32_t" : "float", FMT(arg->name));
         pass = x->type == I32
             ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape))
-            : str_fmt(a, "%.*s, sinks", FMT(pass));
+            : str_fmt(a, "%.*s, %s", FMT(pass), attention_operand(q.stage, n, i));
     }
     Binding b[32] = {
         param_int(a, "H", heads),
@@ -267,6 +287,7 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
         {.kind = BIND_ARGS, .name = "pass", .value = pass},
     };
     int count = 18 + sees_params(a, st, p->graph->n_ctx, b + 18);
+    count += bias_params(a, n, biases, st, b + count);
     if (!st->v.n) b[count++] = param_int(a, "V_FROM", n->num[0]);
     q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, count));
     q.text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (heads + k->heads - 1) / k->heads, row_count(k),

@@ -96,7 +96,7 @@ static void print_pick(StateText *s) {
     const State *st = &s->q.stage->state[s->n->state];
     int si = s->p->state_of[s->k->stage][s->n->state], group = s->p->state[si].group;
     bool weighted = s->n->n_in > 2;
-    if (st->v.n || st->sees == SEES_ALL || st->sees == SEES_AROUND)
+    if (st->v.n || sees_ahead(st->sees))
         fail_at(s->n->loc, "pick reads a cache of keys alone, of earlier positions");
     int64_t block = s->n->num[1], n_ctx = s->p->graph->n_ctx;
     fixed_text(&s->q, "m"), fixed_arg(&s->q, ARG_STATE_K, si);

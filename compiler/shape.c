@@ -192,6 +192,20 @@ static const State *cache_of(const Stage *s, NodeSpec spec) {
     return &s->state[handle->state];
 }
 
+// Biases by distance: [buckets, heads], half of them for later positions where those are seen.
+static void need_buckets(Graph *g, const State *c, NodeSpec spec, Shape table, int64_t heads) {
+    bool both = sees_ahead(c->sees);
+    int64_t count = table.n ? table.d[0] : 0, own = both ? count / 2 : count;
+    if (table.n != 2 || table.d[1] != heads)
+        shape_error(g, spec, "the table of biases", table, (Shape){.n = 2, .d = {count ? count : 1, heads}});
+    if (own < 4 || own > MAX_BUCKETS || (both && count % 2))
+        fail_at(spec.loc, "attention: %lld buckets; %s was expected", (long long) count,
+            both ? "an even number from 8 to 256" : "4 to 128");
+    if (spec.num[3] <= own / 2 || spec.num[3] > 1 << 30)
+        fail_at(spec.loc, "attention: a distance of %lld shares the last of %lld buckets; it must be more than %lld",
+            (long long) spec.num[3], (long long) own, (long long) (own / 2));
+}
+
 static Shape attention_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     const State *c = cache_of(s, spec);
     int64_t from = spec.num[0], width = spec.num[1], dv = c->v.n ? c->v.d[1] : width ? width : c->k.d[1];
@@ -209,7 +223,9 @@ static Shape attention_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
             if (x->shape.n != 2 || (x->shape.d[0] != 1 && x->shape.d[0] != c->k.d[0]) || i != spec.n_in - 1)
                 fail_at(spec.loc, "attention: picks are [1 or kv heads, positions] and come last, not %s",
                     shape_show(g->arena, x->shape));
-        } else if (i != 2 || shape_size(x->shape) != q.d[0]) shape_error(g, spec, "the sinks", x->shape, flat(q.d[0]));
+        } else if (spec.num[3] && (i == spec.n_in - 1 || s->node[spec.in[i + 1]].type == I32))
+            need_buckets(g, c, spec, x->shape, q.d[0]);
+        else if (i != 2 || shape_size(x->shape) != q.d[0]) shape_error(g, spec, "the sinks", x->shape, flat(q.d[0]));
     }
     return (Shape){.n = 2, .d = {q.d[0], dv}};
 }

@@ -304,7 +304,8 @@ static Expr *one_source(Parser *p) {
         need(p, '}', "',' or '}'");
     } else {
         if (take_word(p, "stack")) e->op = '#';
-        e->name = need_name(p, "the name of a tensor in the file");
+        if (is(p, T_STR)) e->name = token_text(p, p->t++); // in quotes: the whole name
+        else e->name = need_name(p, "the name of a tensor in the file");
     }
     leave(p);
     return done(p, e);

@@ -196,6 +196,7 @@ static void ignore_stmt(Parser *p, Stmt *s) {
         s->from = parse_value(p);
         need(p, T_DOTS, "'..' between the first layer and the end");
         s->to = parse_value(p);
+        s->prefix = take_word(p, "at") ? need_name(p, "the prefix of their tensors") : S("blk");
     } else {
         do {
             uint32_t pos = p->t->pos;

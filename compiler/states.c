@@ -212,9 +212,19 @@ static void columns(Build *b, Scope *s, const Expr *e, const StateDecl *st, Node
     spec->num[1] = c.at.width;
 }
 
+// bias: by_distance(T, most: n): what T [buckets, heads] has for a position's distance is added to its score.
+static void bias_operand(Build *b, Scope *s, const Expr *e, NodeSpec *spec) {
+    const Expr *most = named(e, "most");
+    bool known = e->kind == E_CALL && e->arg[0]->kind == E_NAME && str_is(e->arg[0]->name, "by_distance");
+    if (!known || e->n != 3 || positional(e) != 1 || !most)
+        fail_at(LOC(e), "bias: is by_distance(table, most: n); from n on all distances share the last bucket");
+    spec->in[spec->n_in++] = node_of(b, value_arg(b, s, e, 1), LOC(e->arg[1]));
+    spec->num[3] = eval_size(b, s, most, "the distance from which on all share a bucket");
+}
+
 Value call_attention(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *scale = named(e, "scale"), *cap = named(e, "softcap"), *sinks = named(e, "sinks"),
-               *alibi = named(e, "alibi"), *only = named(e, "only");
+               *alibi = named(e, "alibi"), *bias = named(e, "bias"), *only = named(e, "only");
     if (!scale) fail_at(LOC(e), "attention has no default for scale:; the usual one is 1/sqrt(hd)");
     int q = node_of(b, value_arg(b, s, e, 1), LOC(e->arg[1]));
     Value h = to_node(b, value_arg(b, s, e, 2), LOC(e->arg[2]));
@@ -234,6 +244,7 @@ Value call_attention(Build *b, Scope *s, const Expr *e, Op op) {
         if (v.kind == V_TENSOR) v.tensor->used = true;
         if (!absent) spec.in[spec.n_in++] = node_of(b, v, LOC(sinks));
     }
+    if (bias) bias_operand(b, s, bias, &spec);
     Value picks = only ? eval(b, s, only) : (Value){.kind = V_NONE};
     if (picks.kind != V_NONE) {
         picks = to_node(b, picks, LOC(only));

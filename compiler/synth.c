@@ -49,13 +49,12 @@ static const struct {
     {"expert_gating_func", 2, false, false}, {"attention.sliding_window_pattern", 2, false, false},
     {"expert_count", 8, false, false}, {"expert_used_count", 3, false, false}, {"experts_per_group", 2, false, false},
     {"attention.indexer.key_length", 32, false, false}, {"attention.indexer.top_k", 16, false, false},
-    {"attention.sliding_window_pattern", 2, false, false}, {"attention.kv_lora_rank", 32, false, false},
-    {"attention.key_length_mla", 40, false, true}, {"attention.value_length_mla", 24, false, true},
-    {"attention.key_length_swa", 16, false, false}, {"attention.value_length_swa", 16, false, false},
-    {"attention.indexer.key_length", 32, false, false}, {"attention.indexer.top_k", 2048, false, false},
-    {"expert_feed_forward_length", 48, false, true}, {"expert_count", 8, false, false}, {"expert_used_count", 3, false, false}, {"expert_gating_func", 2, false, false},
-    {"experts_per_group", 2, false, false}, {"ssm.inner_size", 128, false, false},
-    {"ssm.time_step_rank", 8, false, false}, {"ssm.conv_kernel", 4, false, false}, {"shortconv.l_cache", 3, false, false},
+    {"attention.kv_lora_rank", 32, false, false}, {"attention.key_length_mla", 40, false, true},
+    {"attention.value_length_mla", 24, false, true}, {"attention.key_length_swa", 16, false, false},
+    {"attention.value_length_swa", 16, false, false}, {"expert_feed_forward_length", 48, false, true},
+    {"ssm.inner_size", 128, false, false}, {"attention.relative_buckets_count", 32, false, false},
+    {"ssm.time_step_rank", 8, false, false}, {"ssm.conv_kernel", 4, false, false},
+    {"shortconv.l_cache", 3, false, false},
 };
 static const struct { const char *key, *list; } usual_lists[] = {{"rope.dimension_sections", "4,4,4,0"}};
 // clang-format on
@@ -299,15 +298,22 @@ bool synth_bare(Build *b, Str name) {
     return find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(name)), &text) && str_is(text, "bare");
 }
 
-// tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output..; biases=1:
-// all biases.
-static bool wanted(Build *b, Str name, bool demanded) {
-    Str text, base = name;
-    if (str_starts(base, "blk.")) {
-        const char *dot = memchr(base.p + 4, '.', base.n - 4);
-        if (dot) base = (Str){dot + 1, base.n - (size_t) (dot + 1 - base.p)};
+// blk.3.attn_q, enc.blk.3.attn_q -> attn_q
+static Str in_layer(Str name) {
+    for (size_t i = 0; i + 4 < name.n; i++) {
+        if (memcmp(name.p + i, "blk.", 4) != 0 || (i > 0 && name.p[i - 1] != '.')) continue;
+        const char *dot = memchr(name.p + i + 4, '.', name.n - i - 4);
+        return dot ? (Str){dot + 1, name.n - (size_t) (dot + 1 - name.p)} : name;
     }
-    if (str_ends(base, ".weight")) base.n -= 7;
+    return name;
+}
+
+// tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output.., or, for
+// one layer alone, blk.0.attn_q; biases=1: all biases.
+static bool wanted(Build *b, Str name, bool demanded) {
+    Str text, base = in_layer(name);
+    if (str_ends(name, ".weight")) name.n -= 7, base.n -= 7;
+    if (find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(name)), &text)) return !str_is(text, "0");
     if (find_set(b, str_fmt(b->a, "tensor.%.*s", FMT(base)), &text)) return !str_is(text, "0");
     return demanded || (str_ends(base, ".bias") && find_set(b, S("biases"), &text) && str_is(text, "1"));
 }

@@ -50,7 +50,8 @@ int main(int argc, char **argv) {
         b.token[i] = ids[i], b.pos[i] = i, b.logits[i] = 1;
         b.n_seq_id[i] = 1, b.seq_id[i][0] = 0;
     }
-    if (llama_decode(c, b)) return fail("it cannot be evaluated");
+    bool encoder = llama_model_has_encoder(model); // of two halves, too, the first alone
+    if (encoder ? llama_encode(c, b) : llama_decode(c, b)) return fail("it cannot be evaluated");
     FILE *out = fopen(argv[3], "wb");
     if (!out) return fail("the output cannot be written");
     bool rows = llama_pooling_type(c) == LLAMA_POOLING_TYPE_NONE;

@@ -902,6 +902,18 @@ static inline void sees_distance(float *restrict s, float slope, int row) {
     for (int j = 0; j < PAGE; j++) s[j] -= slope * abs_f32((float) (row - j));
 }
 
+// Scores of a page plus what a table, `stride` from bucket to bucket, has for their distance from position `row`: a bucket
+// for each distance below `exact`, then one from each of n bounds on; those for later positions begin at `later`.
+static inline void sees_near(float *restrict s, const float *restrict bias, int stride, const int *restrict bound,
+    int n, int exact, int later, int row) {
+    for (int j = 0; j < PAGE; j++) {
+        const int far = row > j ? row - j : j - row;
+        int bucket = (far < exact ? far : exact) + (j > row ? later : 0);
+        for (int i = 0; i < n; i++) bucket += far >= bound[i];
+        s[j] += bias[(size_t) bucket * (size_t) stride];
+    }
+}
+
 // Only positions in the n blocks that a list picks (-1: none) stay, of from .. to. Where none is left, from becomes more
 // than to.
 static inline void sees_picked(

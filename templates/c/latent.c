@@ -18,6 +18,10 @@
 //@ param AROUND 0
 //@ param ALIBI 0
 //@ param SINKS 0
+//@ param BIASES 0
+//@ param EXACT 0
+//@ param LATER 0
+//@ param BOUNDS 12, 16
 //@ param AHEAD 0
 //@ param PICKS 0
 //@ param SETS 1
@@ -62,6 +66,9 @@ enum {
 };
 enum { ROWS = 16, PICKS = 16, SETS = 1, BLOCK = 2 };
 #define ALIBI 8.0f
+enum { BIASES = 2, EXACT = 8, LATER = 11 };
+#define BOUNDS 12, 16
+static float biases[2 * LATER * H];
 static float sinks[H];
 static int32_t picks[ROWS * SETS * PICKS];
 #define SCALE 0.125f
@@ -70,6 +77,7 @@ static int32_t picks[ROWS * SETS * PICKS];
 //@ begin
 enum { attention_rows = HEADS < 12 ? 12 / HEADS : 1 };
 enum { attention_queries = attention_rows * HEADS };
+static const int attention_bounds[] = {BOUNDS}; //@ when BIASES
 
 // The positions that a row at p sees, of a sequence that ends at `end`. Later rows see no earlier ones.
 static inline void attention_sees(int p, int end, int *from, int *to) {
@@ -113,6 +121,9 @@ static void attention_some(const Model *m, uint64_t k_at, const float *restrict 
             for (int j = 0; j < PAGE; j++) s[t][j] = SOFTCAP * tanh_f32(s[t][j] * (1 / SOFTCAP)); //@ when SOFTCAP
             const float slope = sees_slope(h + t % HEADS, H, ALIBI);                              //@ when ALIBI
             sees_distance(s[t], slope, pos[t / HEADS] - page);                                    //@ when ALIBI
+            const float *bias = biases + h + t % HEADS;                                           //@ when BIASES
+            const int row = pos[t / HEADS] - page;                                                //@ when BIASES
+            sees_near(s[t], bias, H, attention_bounds, BIASES, EXACT, LATER, row);                //@ when BIASES
             const int32_t *list = picks + (size_t) (t / HEADS * SETS + kv_head % SETS) * PICKS;   //@ when PICKS
             sees_picked(list, PICKS, BLOCK, page, &t_from, &t_to, s[t]);                          //@ when PICKS
             const float factor = attend_softmax(s[t], t_from, t_to, &seen[t]);

@@ -29,6 +29,18 @@
         "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\no = "
         "attention(q, h) scale=0.25 alibi=4\ny = reshape(o) : [64]",
         NULL},
+    {"biases by distance, to both sides",
+        "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nweight near type=F32 shape=[12, 4]\n"
+        "state kv k=[2, 16] v=[2, 16] sees=all",
+        "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\nb = weight "
+        "weight=near\no = attention(q, h, b) scale=0.25 most=14\ny = reshape(o) : [64]",
+        NULL},
+    {"biases by distance, sinks, a window",
+        "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nweight near type=F32 shape=[6, 4]\n"
+        "weight sinks type=F32 shape=[4]\nstate kv k=[2, 16] v=[2, 16] sees=window n=19",
+        "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\nb = weight "
+        "weight=near\ns = weight weight=sinks\no = attention(q, h, s, b) scale=0.25 most=14\ny = reshape(o) : [64]",
+        NULL},
     {"packed by head, norms",
         "weight wq type=F32 shape=[128, 64]\nweight wk type=F32 shape=[32, 64]\nweight nw type=F32 shape=[16]\nstate "
         "kv k=[2, 16] v=[2, 16]",
