@@ -100,6 +100,13 @@ static Value reduce(Build *b, Scope *s, const Expr *e, Op op) {
     return make(b, NODE(.op = op, .n_in = 1, .in = {node_arg(b, s, e, 1)}, .loc = LOC(e)));
 }
 
+// index(n): 0, 1, .. n - 1, for numbers that differ by head in a way that a formula says.
+static Value index_of(Build *b, Scope *s, const Expr *e, Op op) {
+    int64_t n = eval_size(b, s, e->arg[1], "how many numbers index gives");
+    if (n < 1 || n > 1 << 16) fail_at(LOC(e->arg[1]), "index gives 1 to 65536 numbers, not %lld", (long long) n);
+    return make(b, NODE(.op = op, .num = {n}, .loc = LOC(e)));
+}
+
 // pool(x, mean | first | last): what a sequence's rows are as one.
 static Value pool(Build *b, Scope *s, const Expr *e, Op op) {
     Value how = eval(b, s, e->arg[2]);
@@ -218,7 +225,7 @@ static const struct {
     {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP},
     {"cell", 0, 99, NULL, state_kind, N_OP},
     {"top", 2, 2, "", call_top, OP_top}, {"only", 2, 2, "", call_only, OP_only}, {"mix", 2, 2, "", call_mix, OP_mix},
-    {"spread", 3, 3, "", call_spread, OP_spread}, {"join", 1, 99, "", call_join, OP_concat},
+    {"index", 1, 1, "", index_of, OP_index}, {"spread", 3, 3, "", call_spread, OP_spread}, {"join", 1, 99, "", call_join, OP_concat},
     {"conv", 2, 2, "", call_conv, OP_conv}, {"pick", 2, 2, " top score ", call_pick, OP_pick},
     {"recur", 1, 1, " decay key value read erase write at ", call_recur, OP_recur}, {"pool", 2, 2, "", pool, OP_pool},
 };

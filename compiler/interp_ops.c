@@ -116,6 +116,10 @@ bool interp_row_op(const Interp *in, const Node *n, const Value *x, void *y, int
     switch (n->op) {
     case OP_copy: do_copy(n, x, y, rows); return true;
     case OP_at: do_at(in, n, x, y, rows); return true;
+    case OP_index:
+        for (int r = 0; r < rows; r++)
+            for (int64_t i = 0; i < n->num[0]; i++) ((float *) y)[r * n->num[0] + i] = (float) i;
+        return true;
     case OP_spread: do_spread(in, n, x, y, rows); return true;
     case OP_top: do_top(in, n, x, y, rows); return true;
     case OP_gather: do_gather(in, n, x, y, rows); return true;

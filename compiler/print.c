@@ -182,6 +182,7 @@ static void formula(const Printer *q, int node, bool top, int where, Out *o) {
         if (n->op == OP_embed) out(o, "%.*s[", FMT(q->stage->weight[n->weight].name));
         else if (n->weight >= 0 && n->op != OP_angles) out(o, "%.*s(", FMT(q->stage->weight[n->weight].name));
         else out(o, "%s(", n->op == OP_take ? "wanted" : op_info[n->op].name);
+        if (n->op == OP_index) out(o, "%lld", (long long) n->num[0]);
         for (int i = 0; i < n->n_in; i++) {
             if (i) out(o, ", ");
             formula(q, n->in[i], false, IN_CALL, o);

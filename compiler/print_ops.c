@@ -140,6 +140,12 @@ static void print_at(Rows *r, int node) {
         FMT(part), size);
 }
 
+static void print_index(Rows *r, int node) {
+    Str y = target_vector(r, node);
+    out(&r->body, "for (int i = 0; i < %lld; i++) (%.*s)[i] = (float) i;\n", (long long) node_at(r, node)->num[0],
+        FMT(y));
+}
+
 static void print_spread(Rows *r, int node) {
     const Node *n = node_at(r, node);
     long long from = node_at(r, n->in[0])->shape.d[0], to = n->shape.d[0];
@@ -209,6 +215,7 @@ void print_statement(Rows *r, int node) {
     case OP_gather:
     case OP_only: print_choice(r, node); break;
     case OP_concat: print_concat(r, node); break;
+    case OP_index: print_index(r, node); break;
     case OP_spread: print_spread(r, node); break;
     case OP_at: print_at(r, node); break;
     case OP_sum_first:

@@ -290,6 +290,9 @@ Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
         return spec.shape;
     case OP_slice: return slice_shape(g, spec, a);
     case OP_concat: return concat_shape(g, s, spec);
+    case OP_index:
+        if (spec.num[0] < 1) fail_at(spec.loc, "index: at least one number");
+        return flat(spec.num[0]);
     case OP_spread: return spread_shape(g, spec, a);
     case OP_top:
     case OP_gather:
