@@ -484,7 +484,9 @@ void ignore(Build *b, Scope *s, const Stmt *st) {
         int key = key_find(b, full);
         if (key >= 0 && s == b->library && b->key_used[key]) continue; // about what no other line reads
         if (key >= 0) b->key_used[key] = 1;
-        bool there = mark_tensor(b, str_fmt(b->a, "%.*s%.*s", FMT(s->prefix), FMT(name)));
+        Str tensor = str_fmt(b->a, "%.*s%.*s", FMT(s->prefix), FMT(name));
+        if (b->synth) synth_ignored(b, tensor);
+        bool there = mark_tensor(b, tensor);
         if (there || key >= 0) ignored(b, name, st->comment);
     }
 }

@@ -321,5 +321,6 @@ Value synth_sections(Build *b, Value v, int64_t dims);
 int64_t synth_fresh(
     Build *b, Str name, bool alone); // a size that a tensor brings; not alone: other sizes stand beside it
 void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded);
+void synth_ignored(Build *b, Str name); // a tensor in the file if the user wants it there
 
 #endif

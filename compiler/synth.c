@@ -308,6 +308,25 @@ static Str in_layer(Str name) {
     return name;
 }
 
+// ne.NAME=64,1,1,5: the axes of a tensor in the file, where another engine counts them; NAME as for tensor.NAME. 0: not
+// set.
+static int wanted_axes(Build *b, Str name, int64_t *ne) {
+    if (str_ends(name, ".weight")) name.n -= 7;
+    Str text, base = in_layer(name);
+    if (!find_set(b, str_fmt(b->a, "ne.%.*s", FMT(name)), &text) &&
+        !find_set(b, str_fmt(b->a, "ne.%.*s", FMT(base)), &text))
+        return 0;
+    const char *p = str_z(b->a, text);
+    for (int n = 0; n < 4; p++) {
+        char *end;
+        long long size = strtoll(p, &end, 10);
+        if (end == p || size < 1 || (*end && *end != ',')) break;
+        ne[n++] = size, p = end;
+        if (!*p) return n;
+    }
+    fail("--set ne.%.*s=%.*s: one to four sizes were expected", FMT(base), FMT(text));
+}
+
 // tensor.NAME=0 leaves a demanded one out, =1 puts an optional one in; NAME is attn_q, attn_q.bias, output.., or, for
 // one layer alone, blk.0.attn_q; biases=1: all biases.
 static bool wanted(Build *b, Str name, bool demanded) {
@@ -326,12 +345,29 @@ void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded) {
     if (f->n_tensor == MAX_TENSORS) fail("synth: more than %d tensors", MAX_TENSORS);
     GgufTensor *t = &f->tensor[f->n_tensor];
     *t = (GgufTensor){.name = name, .type = type_named(S("F32"))->id, .n_dims = n, .ne = {1, 1, 1, 1}, .n_elems = 1};
+    int64_t axes[4], size = 1;
+    int n_axes = wanted_axes(b, name, axes);
+    for (int i = 0; i < n; i++) size *= ne[i];
+    for (int i = 0; i < n_axes; i++) size = size % axes[i] ? 0 : size / axes[i];
+    if (n_axes && size != 1) fail("synth: --set ne.%.*s has not as many elements", FMT(in_layer(name)));
+    if (n_axes) t->n_dims = n = n_axes, ne = axes;
     for (int i = 0; i < n; i++) {
         t->ne[i] = ne[i];
         if (ne[i] > MAX_ELEMENTS || (t->n_elems *= (uint64_t) ne[i]) > MAX_ELEMENTS)
             fail("synth: tensor '%.*s' would have more than %d elements; set smaller sizes", FMT(name), MAX_ELEMENTS);
     }
     f->n_tensor++;
+}
+
+// One that nothing here reads, and its bias, are there if their axes are set.
+void synth_ignored(Build *b, Str name) {
+    int64_t ne[4];
+    Str bias = str_fmt(b->a, "%.*s.bias", FMT(name));
+    int n = wanted_axes(b, name, ne);
+    Str full = synth_bare(b, in_layer(name)) ? name : str_fmt(b->a, "%.*s.weight", FMT(name));
+    if (n) synth_tensor(b, full, n, ne, true);
+    n = wanted_axes(b, bias, ne);
+    if (n) synth_tensor(b, bias, n, ne, true);
 }
 
 // ---- numbers ----

@@ -59,6 +59,10 @@
         "bv = weight weight=v\nb1 = slice(bv) axis=0 from=1 : const [1, 16]\nd = mul(c, b1)\nhw = reshape(sum) : [1, "
         "4, 1]\nhx = reshape(d) : [4, 4, 4]\nhy = mul(hx, hw)\ny = reshape(hy) : [64]",
         NULL},
+    {"numbers by head", "weight a type=F32 shape=[64, 64]",
+        "m = matmul(x) weight=a : [4, 16]\ni = index n=4\nih = reshape(i) : [4, 1]\ne = neg(ih)\nw = exp(e)\nj = "
+        "index n=16\nt = mul(m, w)\nu = add(t, j)\ny = reshape(u) : [64]",
+        NULL},
     {"sums over the first axis", "weight a type=F32 shape=[64, 64]\nweight c type=F32 shape=[12, 64]",
         "m = matmul(x) weight=a : [4, 16]\ncf = matmul(x) weight=c : [3, 4]\nmx = mix(cf, m)\ns = sum_first(mx)\np = "
         "softmax(cf)\np0 = slice(p) axis=0 from=1 : [1, 4]\npf = reshape(p0) : [4]\n"
