@@ -38,17 +38,18 @@ static void sort_heap(Candidate *c, int n) { // likeliest first
     }
 }
 
+typedef float Four __attribute__((vector_size(16)));
+typedef int32_t FourInts __attribute__((vector_size(16)));
+
 // The first i >= begin for which x[i] <= bound does not hold (a NaN counts), or n. Most of a vocabulary is passed over
 // here: four at a time, which baseline vector instructions do in one step.
 static int next_above(const float *x, int begin, int n, float bound) {
-    typedef float Four __attribute__((vector_size(16)));
-    typedef int32_t Mask __attribute__((vector_size(16)));
     const Four bounds = {bound, bound, bound, bound};
     int i = begin;
     for (; i + 16 <= n; i += 16) {
         Four v[4];
         memcpy(v, x + i, sizeof v);
-        const Mask fits = (v[0] <= bounds) & (v[1] <= bounds) & (v[2] <= bounds) & (v[3] <= bounds);
+        const FourInts fits = (v[0] <= bounds) & (v[1] <= bounds) & (v[2] <= bounds) & (v[3] <= bounds);
         uint64_t half[2];
         memcpy(half, &fits, sizeof half);
         if ((half[0] & half[1]) != UINT64_MAX) break;
@@ -114,11 +115,36 @@ static void keep_from(Sampler *s, float least) {
     s->n = n;
 }
 
+// e to the x, x at most 0, four at a time: 2^n times a polynomial on the rest, which is at most half of log 2.
+static Four exp_four(Four x) {
+    const Four least = {-87, -87, -87, -87}, zero = {0, 0, 0, 0}, magic = zero + 12582912; // 1.5 * 2^23: adding it rounds
+    FourInts big = x > least;
+    Four clamped = (Four) (((FourInts) x & big) | ((FourInts) least & ~big));
+    Four shifted = clamped * 1.44269504f + magic, n = shifted - magic, f = clamped - n * 0.693359375f;
+    f = f + n * 2.12194440e-4f;
+    Four e = ((((f * 1.3981999507e-3f + 8.3334519073e-3f) * f + 4.1665795894e-2f) * f + 1.6666665459e-1f) * f + 0.5f);
+    e = e * f * f + f + 1;
+    FourInts power = ((FourInts) shifted + (127 - 0x4B400000)) << 23; // the low bits of `shifted` count n
+    return (Four) ((FourInts) (e * (Four) power) & big);
+}
+
+// Four exponentials, and their sum. All candidates go through the same code: equal logits have equal probabilities.
+static double exps(Candidate *c, float max) {
+    const Four e = exp_four((Four){c[0].logit - max, c[1].logit - max, c[2].logit - max, c[3].logit - max});
+    c[0].p = e[0], c[1].p = e[1], c[2].p = e[2], c[3].p = e[3];
+    return (double) ((e[0] + e[1]) + (e[2] + e[3]));
+}
+
 void candidates_softmax(Sampler *s) {
     candidates_list(s);
+    Candidate last[4] = {{0, -INFINITY, 0}, {0, -INFINITY, 0}, {0, -INFINITY, 0}, {0, -INFINITY, 0}};
     float max = greatest(s);
     double sum = 0;
-    for (int i = 0; i < s->n; i++) sum += s->list[i].p = expf(s->list[i].logit - max);
+    int whole = s->n & ~3, rest = s->n - whole;
+    for (int i = 0; i < whole; i += 4) sum += exps(s->list + i, max);
+    memcpy(last, s->list + whole, (size_t) rest * sizeof *last);
+    sum += exps(last, max);
+    memcpy(s->list + whole, last, (size_t) rest * sizeof *last);
     float scale = (float) (1 / sum);
     for (int i = 0; i < s->n; i++) s->list[i].p *= scale;
 }
@@ -211,11 +237,16 @@ static void top_nsigma(Sampler *s) {
     keep_from(s, (float) (greatest(s) - s->options.top_nsigma * sqrt(squares / s->n)));
 }
 
-static double entropy(const Sampler *s) { // of probabilities
-    double h = 0;
-    for (int i = 0; i < s->n; i++)
-        if (s->list[i].p > 0) h -= s->list[i].p * log(s->list[i].p);
-    return h;
+static double entropy(const Sampler *s) { // of the softmax: the surprise of x is that of the greatest and max - x
+    double h = 0, sum = 0;
+    float max = greatest(s), top = 0;
+    for (int i = 0; i < s->n; i++) {
+        float p = s->list[i].p;
+        top = p > top ? p : top;
+        h += (double) p * (max - s->list[i].logit);
+        sum += p;
+    }
+    return h - log(top) * sum;
 }
 
 // Keeps the candidates whose surprise is closest to the expected one, up to a probability of `typical` together.
@@ -252,7 +283,8 @@ static void temperature(Sampler *s) {
         candidates_top(s, 1);
         return;
     }
-    for (int i = 0; i < s->n; i++) s->list[i].logit = (float) (s->list[i].logit / t);
+    float by = (float) t;
+    for (int i = 0; i < s->n; i++) s->list[i].logit /= by;
 }
 
 // In the usual order. Those that shape logits rather than choose apply to greedy sampling too.
@@ -352,7 +384,15 @@ int log_probabilities(Sampler *s, const float *logits, int n, Candidate *best) {
             sift(best, n, 0);
         }
     }
-    for (int i = 0; i < s->n_vocab; i++) sum += exp((double) logits[i] - max);
+    const Four none = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    Four x, e;
+    for (int i = 0; i < s->n_vocab; i += 4) {
+        x = none;
+        if (i + 4 <= s->n_vocab) memcpy(&x, logits + i, sizeof x);
+        else memcpy(&x, logits + i, sizeof *logits * (size_t) (s->n_vocab - i));
+        e = exp_four(x - max);
+        sum += (double) ((e[0] + e[1]) + (e[2] + e[3]));
+    }
     s->log_sum = log(sum) + max;
     heapify(best, found);
     sort_heap(best, found);
