@@ -225,8 +225,9 @@ static const struct {
     {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP},
     {"cell", 0, 99, NULL, state_kind, N_OP},
     {"top", 2, 2, "", call_top, OP_top}, {"only", 2, 2, "", call_only, OP_only}, {"mix", 2, 2, "", call_mix, OP_mix},
-    {"index", 1, 1, "", index_of, OP_index}, {"spread", 3, 3, "", call_spread, OP_spread}, {"join", 1, 99, "", call_join, OP_concat},
-    {"conv", 2, 2, "", call_conv, OP_conv}, {"pick", 2, 2, " top score ", call_pick, OP_pick},
+    {"index", 1, 1, "", index_of, OP_index}, {"spread", 3, 3, "", call_spread, OP_spread},
+    {"join", 1, 99, "", call_join, OP_concat}, {"hash", 1, 1, " by mod plus ", call_hash, OP_hash},
+    {"conv", 2, 2, " every ", call_conv, OP_conv}, {"pick", 2, 2, " top score ", call_pick, OP_pick},
     {"recur", 1, 1, " decay key value read erase write at ", call_recur, OP_recur}, {"pool", 2, 2, "", pool, OP_pool},
 };
 // clang-format on

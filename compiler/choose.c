@@ -50,6 +50,41 @@ Value call_only(Build *b, Scope *s, const Expr *e, Op op) {
     return r;
 }
 
+// A key's whole numbers, once for all who use them.
+static int numbers_of(Build *b, Scope *s, const Expr *call, const char *label) {
+    const Expr *e = named(call, label);
+    if (!e) fail_at(LOC(call), "hash needs by:, mod: and plus:; '%s:' is missing", label);
+    Graph *g = b->g;
+    Value v = eval(b, s, e);
+    if (v.kind == V_ABSENT) no_value(b, s, v);
+    if (v.kind != V_ARRAY) fail_at(LOC(e), "a key with an array was expected; this is %s", kind_show(v));
+    size_t from = v.key.n;
+    while (from && v.key.p[from - 1] != '.') from--;
+    Numbers list = {.name = {v.key.p + from, v.key.n - from}, .n = v.array->n < 4096 ? (int) v.array->n : 0};
+    if (!list.n) fail_at(LOC(e), "key '%s' has no entries, or 4096 and more", str_show(b->a, v.key));
+    list.value = NEWN(b->a, int64_t, list.n);
+    for (int i = 0; i < list.n; i++)
+        if (!gguf_int(v.array, (uint64_t) i, &list.value[i]) || list.value[i] < 0 || list.value[i] > INT64_C(1) << 53)
+            fail_at(LOC(e), "key '%s': a whole number from 0 to 2^53 was expected at %d", str_show(b->a, v.key), i);
+    if (b->synth) synth_wide(b, v.key);
+    for (int i = 0; i < g->n_numbers; i++)
+        if (str_eq(g->numbers[i].name, list.name) && g->numbers[i].n == list.n &&
+            memcmp(g->numbers[i].value, list.value, sizeof *list.value * (size_t) list.n) == 0)
+            return i;
+    *PUSH(b->a, g->numbers, g->n_numbers, g->cap_numbers) = list;
+    return g->n_numbers - 1;
+}
+
+// hash(ids, by: KEY, mod: KEY, plus: KEY): ids of any shape, in order.
+Value call_hash(Build *b, Scope *s, const Expr *e, Op op) {
+    Value ids = ids_of(b, value_arg(b, s, e, 1), LOC(e->arg[1]));
+    ids = reshaped(b, ids, (Shape){.n = 1, .d = {shape_size(shape_at(b, ids))}}, LOC(e));
+    NodeSpec spec = NODE(.op = op, .n_in = 1, .in = {ids.at.node}, .loc = LOC(e));
+    static const char *const lists[] = {"by", "mod", "plus"};
+    for (int i = 0; i < COUNT(lists); i++) spec.num[i] = numbers_of(b, s, e, lists[i]);
+    return make(b, spec);
+}
+
 // ---- stacks of products ----
 
 // The input of `count` products of a stack: [in], the same for all, or [count, in].

@@ -418,6 +418,18 @@ static Value array_entry(Build *b, Scope *s, const Expr *e, Value v) {
     return r;
 }
 
+// KEY[a..b]: some entries of a key with an array.
+static Value array_part(Build *b, Scope *s, const Expr *e, Value v) {
+    int64_t from = eval_size(b, s, e->arg[1], "an index"), to = eval_size(b, s, e->arg[2], "an index");
+    if (from >= to || (uint64_t) to > v.array->n)
+        fail_at(LOC(e), "%lld .. %lld is outside of key '%s', which has %llu entries", (long long) from, (long long) to,
+            str_show(b->a, v.key), (unsigned long long) v.array->n);
+    GgufValue *part = NEW(b->a, GgufValue);
+    *part = gguf_part(v.array, (uint64_t) from, (uint64_t) (to - from));
+    v.array = part;
+    return v;
+}
+
 static Value eval_index(Build *b, Scope *s, const Expr *e) {
     const Expr *base = e->arg[0];
     Scope *owner;
@@ -426,6 +438,8 @@ static Value eval_index(Build *b, Scope *s, const Expr *e) {
     if (!by_layer) {
         Value v = eval(b, s, base);
         if (e->kind == E_INDEX && (v.kind == V_ARRAY || v.kind == V_ABSENT)) return array_entry(b, s, e, v);
+        if (e->kind == E_SLICE && v.kind == V_ABSENT) return v;
+        if (e->kind == E_SLICE && v.kind == V_ARRAY) return array_part(b, s, e, v);
         return index_value(b, s, e, v);
     }
     if (e->kind == E_SLICE)

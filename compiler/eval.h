@@ -282,6 +282,7 @@ Value gather(Build *b, Value x, Value ids, Loc loc);
 Value ids_of(Build *b, Value v, Loc loc);
 Value call_top(Build *b, Scope *s, const Expr *e, Op op);
 Value call_only(Build *b, Scope *s, const Expr *e, Op op);
+Value call_hash(Build *b, Scope *s, const Expr *e, Op op);
 Value call_mix(Build *b, Scope *s, const Expr *e, Op op);
 Value call_spread(Build *b, Scope *s, const Expr *e, Op op);
 Value call_join(Build *b, Scope *s, const Expr *e, Op op);
@@ -317,6 +318,7 @@ bool synth_bare(Build *b, Str tensor);           // its name has no .weight behi
 void synth_expect(Build *b, Str key, Value v);
 void synth_demand(Build *b, Str key, double value);    // does not return if it can be met
 void synth_require(Build *b, Scope *s, const Expr *e); // likewise
+void synth_wide(Build *b, Str key); // an array of whole numbers becomes one of 64 bits
 Value synth_sections(Build *b, Value v, int64_t dims);
 int64_t synth_fresh(
     Build *b, Str name, bool alone); // a size that a tensor brings; not alone: other sizes stand beside it

@@ -661,3 +661,12 @@ bool gguf_real(const GgufValue *v, uint64_t i, double *out) {
     default: return false;
     }
 }
+
+GgufValue gguf_part(const GgufValue *array, uint64_t from, uint64_t n) {
+    GgufValue part = *array;
+    part.n = n;
+    if (array->elem == GGUF_STR) part.str += from;
+    else if (array->elem == GGUF_ARR) part.arr += from;
+    else part.data += from * (uint64_t) kinds[array->elem].size;
+    return part;
+}

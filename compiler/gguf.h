@@ -73,6 +73,7 @@ const GgufTensor *gguf_tensor(const Gguf *g, Str name); // NULL when absent; has
 // Element i of an array, or the value itself, as a number. false when it is not one (or out of int64's range).
 bool gguf_int(const GgufValue *v, uint64_t i, int64_t *out);
 bool gguf_real(const GgufValue *v, uint64_t i, double *out);
+GgufValue gguf_part(const GgufValue *array, uint64_t from, uint64_t n); // some of its elements, which it has
 const char *gguf_kind_name(GgufKind k);
 
 // Writing (synth, tests): keys and tensors in order, then the data of each tensor, streamed.

@@ -64,7 +64,7 @@ static void check_operand(const Stage *s, NodeSpec spec, int i) {
             spec.loc, "%s: operand %d is %s", info->name, i + 1, t == HANDLE ? "a state, not a value" : "not a state");
     if (t == Q8 && !(op_has_weight(spec.op) && i == 0))
         fail_at(spec.loc, "%s: operand %d is not a state", info->name, i + 1);
-    bool ids = spec.op == OP_embed || (spec.op == OP_angles && i == 0) ||
+    bool ids = spec.op == OP_embed || spec.op == OP_hash || (spec.op == OP_angles && i == 0) ||
         ((spec.op == OP_gather || spec.op == OP_only || spec.op == OP_experts) && i == 1);
     bool either = info->class == CLASS_MAP || info->class == CLASS_VIEW || spec.op == OP_take || spec.op == OP_copy ||
         spec.op == OP_set || spec.op == OP_concat || spec.op == OP_spread || spec.op == OP_at ||
@@ -81,6 +81,7 @@ static DType type_of(const Graph *g, const Stage *s, NodeSpec spec) {
     case OP_position:
     case OP_top:
     case OP_id:
+    case OP_hash:
     case OP_pick: return I32;
     case OP_put:
     case OP_cache: return HANDLE;
@@ -167,6 +168,8 @@ static void check_node(const Graph *g, const Stage *s, int i, bool fused) {
     if ((n->op == OP_param || n->op == OP_at) && (n->num[0] < 0 || n->num[0] >= g->n_param || !s->layered))
         broken(g, s, i, "no such param");
     if (n->op == OP_angles && (n->num[0] < 0 || n->num[0] >= g->n_rope)) broken(g, s, i, "no such rope");
+    for (int k = 0; k < 3 && n->op == OP_hash; k++)
+        if (n->num[k] < 0 || n->num[k] >= g->n_numbers) broken(g, s, i, "no such numbers");
     if (!fused) return;
     bool needs = info->class != CLASS_SOURCE && info->class != CLASS_VIEW && n->op != OP_set && n->rate != RATE_CONST;
     if (needs && (n->kernel < 0 || n->kernel >= s->n_kernel)) broken(g, s, i, "belongs to no kernel");

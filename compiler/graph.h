@@ -174,6 +174,13 @@ typedef struct {
     double *value; // [n_layer]
 } Param;
 
+// Whole numbers below 2^53, in a list.
+typedef struct {
+    Str name;
+    int n;
+    int64_t *value; // [n]
+} Numbers;
+
 typedef struct {
     int stage, first, count; // layers first .. first + count - 1 (outside layers: 0, 1)
 } Run;
@@ -200,6 +207,8 @@ typedef struct {
     int n_rope, cap_rope;
     Param *param;
     int n_param, cap_param;
+    Numbers *numbers;
+    int n_numbers, cap_numbers;
     Fact *fact, *ignored;
     int n_fact, cap_fact, n_ignored, cap_ignored;
 } Graph;

@@ -518,10 +518,23 @@ static void read_param(Reader *r) {
     *PUSH(r->arena, g->param, g->n_param, g->cap_param) = p;
 }
 
+static void read_numbers(Reader *r) {
+    Graph *g = r->g;
+    Numbers v = {.name = read_name(r)};
+    double *list;
+    if (!str_is(read_word(r), "values")) expected(r, "values=");
+    expect(r, '=');
+    v.n = read_list(r, 1, largest, &list);
+    v.value = NEWN(r->arena, int64_t, v.n);
+    for (int i = 0; i < v.n; i++) v.value[i] = (int64_t) list[i];
+    *PUSH(r->arena, g->numbers, g->n_numbers, g->cap_numbers) = v;
+}
+
 static void read_statement(Reader *r, Loc loc, Str word) {
     Graph *g = r->g;
     if (str_is(word, "stage")) read_stage(r);
     else if (str_is(word, "param")) read_param(r);
+    else if (str_is(word, "numbers")) read_numbers(r);
     else if (str_is(word, "result")) g->logits = read_row(r, TABLE("global", g->global, g->n_global));
     else if (str_is(word, "output"))
         *PUSH(r->arena, g->output, g->n_output, g->cap_output) = read_row(r, TABLE("global", g->global, g->n_global));
@@ -547,7 +560,7 @@ static void read_statement(Reader *r, Loc loc, Str word) {
         Run v = {.stage = read_row(r, TABLE("stage", g->stage, g->n_stage)), .count = 1};
         READ_FIELDS(r, run_fields, &v);
         *PUSH(r->arena, g->run, g->n_run, g->cap_run) = v;
-    } else fail_at(loc, "fact, ignored, global, result, rope, param, stage or run was expected");
+    } else fail_at(loc, "fact, ignored, global, result, rope, param, numbers, stage or run was expected");
 }
 
 Graph *graph_read(Arena *a, const char *file, Str text) {

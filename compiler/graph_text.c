@@ -269,6 +269,16 @@ void graph_print(const Graph *g, Out *o) {
         }
         out(o, "]\n");
     }
+    for (int i = 0; i < g->n_numbers; i++) {
+        out(o, "numbers ");
+        print_name(o, g->numbers[i].name);
+        out(o, " values=[");
+        for (int j = 0; j < g->numbers[i].n; j++) {
+            print_list_gap(o, j, g->numbers[i].n);
+            out(o, "%lld", (long long) g->numbers[i].value[j]);
+        }
+        out(o, "]\n");
+    }
     for (int i = 0; i < g->n_stage; i++) print_stage(o, g, &g->stage[i]);
     if (g->n_run) out(o, "\n");
     for (int i = 0; i < g->n_run; i++) {

@@ -102,6 +102,7 @@ typedef struct {
 NAME_FIRST(Global);
 NAME_FIRST(Rope);
 NAME_FIRST(Param);
+NAME_FIRST(Numbers);
 NAME_FIRST(Stage);
 NAME_FIRST(Weight);
 NAME_FIRST(State);
@@ -122,6 +123,8 @@ static inline bool attr_table(const Graph *g, Str name, Table *t) {
     if (str_is(name, "global")) *t = TABLE("global", g->global, g->n_global);
     else if (str_is(name, "param")) *t = TABLE("param", g->param, g->n_param);
     else if (str_is(name, "rope")) *t = TABLE("rope", g->rope, g->n_rope);
+    else if (str_is(name, "by") || str_is(name, "mod") || str_is(name, "plus"))
+        *t = TABLE("numbers", g->numbers, g->n_numbers);
     else return false;
     return true;
 }

@@ -77,6 +77,15 @@ static void do_only(const Node *n, const Value *x, float *y, int rows) {
     }
 }
 
+static void do_hash(const Interp *in, const Node *n, const Value *x, int32_t *y, int rows) {
+    const Numbers *all = in->g->numbers, *by = &all[n->num[0]], *mod = &all[n->num[1]], *plus = &all[n->num[2]];
+    for (int r = 0; r < rows; r++) {
+        uint64_t h = 0;
+        for (int64_t j = 0; j < x->size; j++) h ^= (uint64_t) value_ids(x, r)[j] * (uint64_t) by->value[j];
+        for (int i = 0; i < mod->n; i++) *y++ = (int32_t) (h % (uint64_t) mod->value[i] + (uint64_t) plus->value[i]);
+    }
+}
+
 // ---- sums ----
 
 static void do_sum_first(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
@@ -102,12 +111,12 @@ static void do_mix(const Interp *in, const Node *n, const Value *x, float *y, in
 }
 
 static void do_conv(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    int64_t taps = shape_in(in, n, 0).d[0], size = shape_size(n->shape);
+    int64_t taps = shape_last(shape_in(in, n, 1)), size = shape_size(n->shape), every = n->num[0] > 1 ? n->num[0] : 1;
     for (int r = 0; r < rows; r++)
         for (int64_t c = 0; c < size; c++) {
             double sum = 0;
             for (int64_t t = 0; t < taps; t++)
-                sum += value_at(&x[0], r, t * size + c) * value_at(&x[1], r, c * taps + t);
+                sum += value_at(&x[0], r, t * every * size + c) * value_at(&x[1], r, c * taps + t);
             *y++ = (float) sum;
         }
 }
@@ -129,6 +138,7 @@ bool interp_row_op(const Interp *in, const Node *n, const Value *x, void *y, int
             for (int64_t i = 0; i < x->size; i++)
                 ((int32_t *) y)[r * x->size + i] = (int32_t) floor(value_at(&x[0], r, i));
         return true;
+    case OP_hash: do_hash(in, n, x, y, rows); return true;
     case OP_sum_first: do_sum_first(in, n, x, y, rows); return true;
     case OP_mix: do_mix(in, n, x, y, rows); return true;
     case OP_conv: do_conv(in, n, x, y, rows); return true;

@@ -67,6 +67,26 @@ static void print_choice(Rows *r, int node) {
         (long long) shape_size(node_at(r, n->in[1])->shape), FMT(y));
 }
 
+// A list of numbers as an array of the function.
+static Str print_numbers(Rows *r, int64_t list) {
+    const Numbers *v = &r->q.plan->graph->numbers[list];
+    Str name = name_fresh(&r->q.names, v->name);
+    out(&r->decl, "static const uint64_t %.*s[%d] = {", FMT(name), v->n);
+    for (int i = 0; i < v->n; i++)
+        out(&r->decl, "%s%s%lld", i ? "," : "", i % 6 ? " " : "\n    ", (long long) v->value[i]);
+    out(&r->decl, "};\n");
+    return name;
+}
+
+static void print_hash(Rows *r, int node) {
+    const Node *n = node_at(r, node);
+    Str x = vector(r, node, 0), y = target_vector(r, node), by = print_numbers(r, n->num[0]),
+        mod = print_numbers(r, n->num[1]), plus = print_numbers(r, n->num[2]);
+    out(&r->body, "row_hash(%.*s, %.*s, %lld, %.*s, %.*s, %lld, %.*s);\n", FMT(x), FMT(by),
+        (long long) shape_size(node_at(r, n->in[0])->shape), FMT(mod), FMT(plus), (long long) shape_size(n->shape),
+        FMT(y));
+}
+
 // ---- rotation ----
 
 static void print_rope(Rows *r, int node) {
@@ -165,7 +185,9 @@ static void print_sums(Rows *r, int node) {
     }
     Str b = vector(r, node, 1);
     if (n->op == OP_conv) {
-        out(&r->body, "row_conv(%.*s, %.*s, %.*s, %lld, %lld);\n", FMT(x), FMT(b), FMT(y), (long long) a.d[0], size);
+        long long taps = shape_last(node_at(r, n->in[1])->shape), every = n->num[0] > 1 ? n->num[0] : 1;
+        out(&r->body, "row_conv(%.*s, %.*s, %.*s, %lld, %lld, %lld);\n", FMT(x), FMT(b), FMT(y), taps, every * size,
+            size);
         return;
     }
     long long outer = shape_size(a) / shape_last(a); // mix
@@ -214,6 +236,7 @@ void print_statement(Rows *r, int node) {
     case OP_top:
     case OP_gather:
     case OP_only: print_choice(r, node); break;
+    case OP_hash: print_hash(r, node); break;
     case OP_concat: print_concat(r, node); break;
     case OP_index: print_index(r, node); break;
     case OP_spread: print_spread(r, node); break;

@@ -107,6 +107,31 @@ static Shape id_shape(Graph *g, NodeSpec spec, Shape a, Shape b) {
     }
 }
 
+// One id for each pair of `mod` and `plus`; all are ids: below 2^31.
+static Shape hash_shape(Graph *g, NodeSpec spec, Shape a) {
+    const Numbers *by = &g->numbers[spec.num[0]], *mod = &g->numbers[spec.num[1]], *plus = &g->numbers[spec.num[2]];
+    if (a.n != 1 || a.d[0] > by->n)
+        fail_at(spec.loc, "hash: a list of at most %d ids, the factors there are, is needed, not %s", by->n,
+            shape_show(g->arena, a));
+    if (mod->n != plus->n || mod->n < 1)
+        fail_at(spec.loc, "hash: %d numbers to divide by and %d to add do not make pairs", mod->n, plus->n);
+    for (int i = 0; i < mod->n; i++)
+        if (mod->value[i] < 1 || mod->value[i] + plus->value[i] > INT64_C(1) << 31)
+            fail_at(spec.loc, "hash: modulo %lld plus %lld gives no ids, which are 0 to 2^31 - 1",
+                (long long) mod->value[i], (long long) plus->value[i]);
+    return flat(mod->n);
+}
+
+// Rows of a table by ids that were hashed: the table has them all.
+static void check_hashed(Graph *g, const Node *ids, const Weight *w, NodeSpec spec) {
+    if (ids->op != OP_hash) return;
+    const Numbers *mod = &g->numbers[ids->num[1]], *plus = &g->numbers[ids->num[2]];
+    for (int i = 0; i < mod->n; i++)
+        if (mod->value[i] + plus->value[i] > w->out)
+            fail_at(spec.loc, "embed: '%.*s' has %lld rows, but a hash gives ids up to %lld", FMT(w->name),
+                (long long) w->out, (long long) (mod->value[i] + plus->value[i] - 1));
+}
+
 // ---- along axes ----
 
 static Shape axis_shape(Graph *g, const Stage *s, NodeSpec spec, Shape a) {
@@ -127,7 +152,12 @@ static Shape axis_shape(Graph *g, const Stage *s, NodeSpec spec, Shape a) {
         return joined(spec, a, without_first(b));
     }
     case OP_conv: {
-        Shape w = s->node[spec.in[1]].shape, want = joined(spec, without_first(a), flat(a.n ? a.d[0] : 1));
+        int64_t every = spec.num[0] > 1 ? spec.num[0] : 1;
+        if (a.n && (a.d[0] - 1) % every)
+            fail_at(spec.loc, "conv: %lld values do not begin and end with taps that stand %lld apart",
+                (long long) a.d[0], (long long) every);
+        Shape w = s->node[spec.in[1]].shape,
+              want = joined(spec, without_first(a), flat(a.n ? (a.d[0] - 1) / every + 1 : 1));
         need(g, spec, "the weights", w, want);
         return without_first(a);
     }
@@ -298,6 +328,7 @@ Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
     case OP_gather:
     case OP_only:
     case OP_id: return id_shape(g, spec, a, b);
+    case OP_hash: return hash_shape(g, spec, a);
     case OP_rms_norm:
     case OP_layer_norm:
     case OP_sum:
@@ -309,7 +340,7 @@ Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
     case OP_conv: return axis_shape(g, s, spec, a);
     case OP_angles: return (Shape){.n = 2, .d = {g->rope[spec.num[0]].dims / 2, 2}};
     case OP_rope: return rope_shape(g, s, spec, a);
-    case OP_embed: return embed_shape(g, w, spec, a);
+    case OP_embed: check_hashed(g, &s->node[spec.in[0]], w, spec); return embed_shape(g, w, spec, a);
     case OP_matmul:
     case OP_experts:
     case OP_each: return product_shape(g, s, w, spec, a);

@@ -282,11 +282,15 @@ Value call_pick(Build *b, Scope *s, const Expr *e, Op op) {
 
 // ---- tails and cells ----
 
-// conv(w, t): w [c, n] over the n values of a tail, with w's bias.
+// conv(w, t [, every: m]): w [c, n] over n values of a tail, all or each m-th up to the last, with w's bias.
 Value call_conv(Build *b, Scope *s, const Expr *e, Op op) {
     Value w = value_arg(b, s, e, 1), t = to_node(b, value_arg(b, s, e, 2), LOC(e->arg[2]));
     int weight = node_of(b, w, LOC(e->arg[1]));
-    Value r = make(b, NODE(.op = op, .n_in = 2, .in = {t.at.node, weight}, .loc = LOC(e)));
+    const Expr *every = named(e, "every");
+    int64_t step = every ? eval_size(b, s, every, "how far values stand apart") : 1;
+    if (step < 1) fail_at(LOC(every), "values that stand 0 apart are one");
+    Value r =
+        make(b, NODE(.op = op, .n_in = 2, .in = {t.at.node, weight}, .num = {step > 1 ? step : 0}, .loc = LOC(e)));
     if (w.kind == V_TENSOR && w.tensor->source[0].bias >= 0) {
         int data = weight_data(b, bias_of(b, w.tensor, 0), LOC(e)).at.node;
         r = make(b, NODE(.op = OP_add, .n_in = 2, .in = {r.at.node, data}, .loc = LOC(e)));

@@ -106,13 +106,13 @@ static GgufValue parse_set(Build *b, Str text, bool real) {
     if (str_is(text, "true") || str_is(text, "false")) return (GgufValue){.kind = GGUF_BOOL, .u = str_is(text, "true")};
     if (end > z && *end == 0 && isfinite(x)) {
         bool fraction = strpbrk(z, ".eE") != NULL;
-        if (!real && !fraction && (x > 4294967295.0 || x < -2147483648.0)) fail("--set: %s does not fit in 32 bits", z);
+        if (!real && !fraction && (x > 9007199254740992.0 || x < -2147483648.0)) fail("--set: %s is too large", z);
+        if (!real && !fraction && x > 4294967295.0) return (GgufValue){.kind = GGUF_U64, .u = (uint64_t) x};
         return number(x, real || fraction);
     }
     if (!strchr(z, ',')) return (GgufValue){.kind = GGUF_STR, .s = text};
     GgufValue list = {.kind = GGUF_ARR};
-    uint32_t *data = NEWN(b->a, uint32_t, text.n);
-    uint8_t *flags = (uint8_t *) data;
+    uint8_t *data = NEWN(b->a, uint8_t, text.n * 8);
     while (text.n) {
         const char *comma = memchr(text.p, ',', text.n);
         Str item = {text.p, comma ? (size_t) (comma - text.p) : text.n};
@@ -121,12 +121,13 @@ static GgufValue parse_set(Build *b, Str text, bool real) {
             fail("--set: '%s' is no list of numbers or flags of one kind", z);
         list.elem = v.kind;
         float f = (float) v.f;
-        if (v.kind == GGUF_BOOL) flags[list.n++] = (uint8_t) v.u;
-        else if (v.kind == GGUF_F32) memcpy(&data[list.n++], &f, 4);
-        else data[list.n++] = (uint32_t) v.u;
+        uint32_t u = (uint32_t) v.u;
+        if (v.kind == GGUF_BOOL) data[list.n++] = (uint8_t) v.u;
+        else if (v.kind == GGUF_U64) memcpy(data + 8 * list.n++, &v.u, 8);
+        else memcpy(data + 4 * list.n++, v.kind == GGUF_F32 ? (const void *) &f : &u, 4);
         text = comma ? (Str){comma + 1, text.n - item.n - 1} : S("");
     }
-    list.data = flags;
+    list.data = data;
     return list;
 }
 
@@ -191,6 +192,18 @@ void synth_expect(Build *b, Str key, Value v) {
         int row = usual_row(b, key);
         add_key(b, key, number(v.num, (row >= 0 && usual[row].real) || v.num != floor(v.num)));
     } else if (v.kind == V_FLAG) add_key(b, key, (GgufValue){.kind = GGUF_BOOL, .u = v.num != 0});
+}
+
+// Lists that need 64 bits are of 64 bits in real files, whatever stands in them.
+void synth_wide(Build *b, Str key) {
+    GgufValue *v = &b->synth->file.key[key_find(b, key)].v;
+    if (v->elem == GGUF_U64) return;
+    uint64_t *wide = NEWN(b->a, uint64_t, v->n);
+    for (uint64_t i = 0; i < v->n; i++) {
+        int64_t x = 0;
+        if (gguf_int(v, i, &x)) wide[i] = (uint64_t) x;
+    }
+    v->elem = GGUF_U64, v->data = (const uint8_t *) wide;
 }
 
 // Sections of a rotation: as many pairs for each of three streams as come out even.
@@ -480,6 +493,7 @@ static void write_key(GgufWriter *w, const GgufKey *k) {
     case GGUF_F32: gguf_put_f32(w, k->key, (float) v->f); break;
     case GGUF_BOOL: gguf_put_bool(w, k->key, v->u != 0); break;
     case GGUF_STR: gguf_put_str(w, k->key, v->s); break;
+    case GGUF_U64: fail("synth: key '%.*s' does not fit in 32 bits", FMT(k->key));
     case GGUF_ARR: gguf_put_array(w, k->key, v->elem, v->data, v->n); break;
     default: gguf_put_u32(w, k->key, (uint32_t) v->u); break;
     }

@@ -19,6 +19,8 @@ enum { VOCAB = 96, WIDTH = 64, ROWS = 40, PAGES = 8 };
 static const char head[] =
     "graph tiny \"tiny\" layers=2 vocab=96 ctx=256 embd=64\nglobal x : [64]\nglobal logits : [96]\nresult logits\n"
     "rope rot halves dims=16 base=100 scale=1\nparam half values=[0.5, 0.25]\nparam which values=[2, 1]\n"
+    "numbers fac values=[35184372088833, 7, 9007199254740991]\nnumbers rem values=[13, 31, 17, 35]\n"
+    "numbers base values=[0, 13, 44, 61]\n"
     "stage embed {\nweight token_embd type=F32 shape=[96, 64]\nid = token\ne = embed(id) weight=token_embd\nok = "
     "set(e) global=x\n}\n"
     "stage block layered {\n%s\nx = get global=x\n%s\nz = add(x, y)\nok = set(z) global=x\n}\n"

@@ -128,6 +128,14 @@
         "o = shift(h) state=one\nc1 = weight weight=t1\nu = conv(o, c1)\nold = slice(o) axis=0 from=0 : [1, 4, "
         "16]\noldf = reshape(old) : [4, 16]\nd = sub(u, oldf)\ny = reshape(d) : [64]",
         NULL},
+    {"hash and conv of every third",
+        "weight a type=F32 shape=[64, 64]\nweight te type=F32 shape=[96, 16]\nstate seen kind=tail k=[1] n=2\n"
+        "state cv kind=tail k=[64] n=6\nweight taps type=F32 shape=[64, 3]",
+        "t = token\nt1 = reshape(t) : i32 [1]\nc = const value=1\ntf = mul(t1, c)\nw = shift(tf) state=seen\nwf = "
+        "reshape(w) : [3]\ni = id(wf)\nh = hash(i) by=fac mod=rem plus=base\ne = embed(h) weight=te\nef = reshape(e) : "
+        "[64]\n"
+        "m = matmul(x) weight=a\ns = add(m, ef)\nd = shift(s) state=cv\nk = weight weight=taps\ny = conv(d, k) every=3",
+        NULL},
     {"recur, delta rule",
         "weight wk type=F32 shape=[32, 64]\nweight wv type=F32 shape=[48, 64]\nweight wd type=F32 shape=[4, 64] "
         "exact\nstate M kind=cell k=[4, 8, 12]\nweight wo type=F32 shape=[64, 48]",
