@@ -295,6 +295,14 @@ static inline int32_t row_id(int32_t id, int32_t n) {
     return id < 0 ? 0 : id < n ? id : n - 1;
 }
 
+// n ids, each times its factor, in 64 bits, the products xor'ed; of that m remainders, each plus its base.
+static inline void row_hash(const int32_t *restrict x, const uint64_t *restrict by, int n,
+    const uint64_t *restrict mod, const uint64_t *restrict plus, int m, int32_t *restrict y) {
+    uint64_t h = 0;
+    for (int j = 0; j < n; j++) h ^= (uint64_t) x[j] * by[j];
+    for (int i = 0; i < m; i++) y[i] = (int32_t) (h % mod[i] + plus[i]);
+}
+
 static inline void row_gather(const float *restrict x, int n, const int32_t *restrict ids, int k, float *restrict y) {
     for (int j = 0; j < k; j++) y[j] = x[row_id(ids[j], n)];
 }
@@ -325,11 +333,12 @@ static inline void row_sum_first(const float *restrict x, float *restrict y, int
         for (int i = 0; i < inner; i++) y[i] += x[j * inner + i];
 }
 
-// Taps t [n][size], weights w [size][n].
-static inline void row_conv(const float *restrict t, const float *restrict w, float *restrict y, int n, int size) {
+// Taps t, n of them, `step` apart, each of `size`; weights w [size][n].
+static inline void row_conv(
+    const float *restrict t, const float *restrict w, float *restrict y, int n, int step, int size) {
     for (int i = 0; i < size; i++) y[i] = w[i * n] * t[i];
     for (int j = 1; j < n; j++)
-        for (int i = 0; i < size; i++) y[i] += w[i * n + j] * t[j * size + i];
+        for (int i = 0; i < size; i++) y[i] += w[i * n + j] * t[(size_t) j * step + i];
 }
 
 // y [to][part] of x [n][part]: row h is row h / (to / n), or h mod n.
