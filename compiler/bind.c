@@ -169,6 +169,33 @@ static int find_source(Build *b, Scope *s, Str name) {
                                                                                       : -1;
 }
 
+// "attn_kv_b.k", "turned attn_kv_b.k": of each group of rows of a declared product those that are a part of its record,
+// a stack of products; turned over, the products the other way round. -1: it is not there.
+static int find_declared_part(Build *b, Scope *s, Str name, Loc loc) {
+    bool turned = str_starts(name, "turned ");
+    if (turned) name = (Str){name.p + 7, name.n - 7};
+    size_t dot = name.n;
+    while (dot > 0 && name.p[dot - 1] != '.') dot--;
+    Scope *owner;
+    Binding *bind = dot > 1 ? scope_find(s, (Str){name.p, dot - 1}, &owner) : NULL;
+    const Stmt *d = bind ? bind->decl : NULL;
+    if (!d || d->kind != S_TENSOR || !d->in || bind->which < 0 || bind->progress == IN_PROGRESS) return -1;
+    Tensor *t = binding_value(b, owner, bind, loc).tensor;
+    t->used = true;
+    if (!t->present) return -1;
+    const Axis *record = t->out.n ? &t->out.axis[t->out.n - 1] : NULL;
+    if (t->stack || t->n_source != 1 || t->source[0].bias >= 0 || t->source[0].scale >= 0)
+        not_yet(loc, "parts of anything but one product without a bias are");
+    int64_t first = 0;
+    for (int i = 0; i < record->n_part; i++) {
+        int64_t rows = layout_size(record->part[i].layout, loc);
+        if (str_eq(record->part[i].name, (Str){name.p + dot, name.n - dot}))
+            return gguf_make(b->gguf, t->source[0].tensor, layout_size(t->out, loc) / record->size, first, rows, turned);
+        first += rows;
+    }
+    fail_at(loc, "the tensor '%.*s' has no part '%.*s'", FMT(t->name), (int) (name.n - dot), name.p + dot);
+}
+
 static bool is_numbered(Str name) {
     return memchr(name.p, '#', name.n) != NULL;
 }
@@ -185,6 +212,10 @@ static bool find_part(Build *b, Scope *s, Tensor *t, int i, Str name, Str *lacks
     t->source[i].each = NULL;
     if (!is_numbered(name)) {
         t->source[i].tensor = find_source(b, s, name);
+        if (t->source[i].tensor < 0) {
+            t->source[i].tensor = find_declared_part(b, s, name, t->loc);
+            if (t->source[i].tensor >= 0) t->source[i].name = t->name;
+        }
         *lacks = name;
         return t->source[i].tensor >= 0;
     }
@@ -246,6 +277,8 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, co
     bool own = false; // one alternative has the declared name: what does not begin like it is another's tensor
     for (int i = 0; i < n_all; i++)
         own |= d->source->arg[i]->kind == E_NAME && str_eq(d->source->arg[i]->name, d->name[0]);
+    for (int i = 0; i < n_all; i++) // made of a tensor that is there
+        if (d->source->arg[i]->kind == E_NAME && find_declared_part(b, s, d->source->arg[i]->name, t->loc) >= 0) return;
     int chosen = n_all;
     for (int i = 0; i < n_all; i++)
         if (d->source->arg[i]->kind == E_NAME && synth_chosen(b, d->source->arg[i]->name)) chosen = i + 1, own = false;
@@ -337,7 +370,7 @@ static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, con
         int tensor = t->source[i].each ? t->source[i].each[j] : t->source[i].tensor;
         const GgufTensor *file = &b->gguf->tensor[tensor];
         if (!shape_fits(b, s, shape, n_shape, file, LOC(d->out))) shape_wrong(b, s, d, file, shape, n_shape);
-        b->tensor_used[tensor] = 1;
+        if (tensor < b->gguf->n_tensor) b->tensor_used[tensor] = 1; // else made of one that is
     }
     const GgufTensor *file = &b->gguf->tensor[t->source[i].tensor];
     int64_t outputs = d->in ? layout_size(part[1].l, t->loc) * (merged ? t->stack : 1) : (int64_t) file->n_elems;

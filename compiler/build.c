@@ -440,7 +440,7 @@ static Str file_arch(const Gguf *gguf) {
     return k->v.s;
 }
 
-Graph *graph_build(Arena *a, const Gguf *gguf, const BuildOptions *opt) {
+Graph *graph_build(Arena *a, Gguf *gguf, const BuildOptions *opt) {
     Build b = {.a = a, .gguf = gguf, .opt = opt, .g = graph_new(a), .arch = file_arch(gguf)};
     b.spec = spec_find(a, b.arch, opt->arch_file, opt->arch_dir);
     b.key_used = NEWN(a, uint8_t, gguf->n_key);

@@ -16,7 +16,7 @@ typedef struct {
 // Finds the description for the file's general.architecture, evaluates it, checks operand and key closure, derives the
 // kinds of
 // layers and gives the unfused graph: the specification that the interpreter runs.
-Graph *graph_build(Arena *a, const Gguf *gguf, const BuildOptions *opt);
+Graph *graph_build(Arena *a, Gguf *gguf, const BuildOptions *opt);
 
 // ggcc synth ARCH -o FILE --set key=value ...: a random model that the description accepts. Same seed, same bytes.
 void synth(Arena *a, const char *arch, const char *path, const char *const *set, int n_set, uint64_t seed,

@@ -166,7 +166,7 @@ typedef struct Synth Synth;
 typedef struct {
     Arena *a;
     Graph *g;
-    const Gguf *gguf;
+    Gguf *gguf;
     const Spec *spec;
     const BuildOptions *opt;
     Str arch;

@@ -605,6 +605,7 @@ void gguf_close(Gguf *g) {
     if (!g) return;
     File *f = (File *) g;
     if (opening == f) opening = NULL;
+    gguf_unmake(g);
     for (int i = 0; i < f->n_map; i++) file_unmap(f->map[i]);
     arena_free(g->arena);
 }

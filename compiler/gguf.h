@@ -55,6 +55,7 @@ typedef struct {
     const uint8_t *data; // in the map
 } GgufTensor;
 
+typedef struct GgufMade GgufMade;
 typedef struct {
     const char *path;
     uint32_t version, alignment;
@@ -63,6 +64,8 @@ typedef struct {
     GgufTensor *tensor;
     int n_tensor;
     int n_file; // parts of a split file
+    GgufMade *made; // made.c: tensor[first_made ..] are made of the file's
+    int first_made, n_made, cap_made;
     Arena *arena;
 } Gguf;
 
@@ -75,6 +78,12 @@ bool gguf_int(const GgufValue *v, uint64_t i, int64_t *out);
 bool gguf_real(const GgufValue *v, uint64_t i, double *out);
 GgufValue gguf_part(const GgufValue *array, uint64_t from, uint64_t n); // some of its elements, which it has
 const char *gguf_kind_name(GgufKind k);
+
+// The rows first .. first + rows of each of `groups` equal groups, as a tensor [groups][rows][in], or, turned over,
+// [groups][in][rows]; its index in `tensor`. Turned blocks become F32. fill: before bytes of such tensors are read.
+int gguf_make(Gguf *g, int from, int64_t groups, int64_t first, int64_t rows, bool turned);
+void gguf_fill(const Gguf *g);
+void gguf_unmake(Gguf *g);
 
 // Writing (synth, tests): keys and tensors in order, then the data of each tensor, streamed.
 typedef struct GgufWriter GgufWriter;

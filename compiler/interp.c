@@ -435,6 +435,7 @@ static bool stores(const Stage *s) {
 
 Interp *interp_new(const Graph *g, int threads) {
     Interp *in = NEW(g->arena, Interp);
+    gguf_fill(g->gguf);
     int most = 0;
     in->g = g;
     in->threads = threads < 1 ? (int) sysconf(_SC_NPROCESSORS_ONLN) : threads;

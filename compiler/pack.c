@@ -121,6 +121,7 @@ static void write_floats(const Plan *p, const PackedWeight *pw, int layer, FileO
 }
 
 void pack_weights(const Plan *p, FileOut *f) {
+    gguf_fill(p->gguf);
     Arena *a = arena_new();
     Item *item = NULL;
     int n = 0, cap = 0;

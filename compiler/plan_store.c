@@ -161,7 +161,7 @@ static uint64_t place_layer(Plan *p, const Weight *w, PackedWeight *pw, int64_t 
 
 void plan_weights(Plan *p) {
     const Graph *g = p->graph;
-    Use *use = NEWN(g->arena, Use, p->gguf->n_tensor + 1);
+    Use *use = NEWN(g->arena, Use, p->gguf->n_tensor + p->gguf->first_made + p->gguf->n_made + 1);
     note_uses(p, use);
     p->packed = NEWN(g->arena, int *, g->n_stage + 1);
     for (int si = 0; si < g->n_stage; si++) {

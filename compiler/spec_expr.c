@@ -304,8 +304,11 @@ static Expr *one_source(Parser *p) {
         need(p, '}', "',' or '}'");
     } else {
         if (take_word(p, "stack")) e->op = '#';
+        bool turned = is_word(p, "turned") && p->t[1].kind == T_NAME;
+        if (turned) p->t++;
         if (is(p, T_STR)) e->name = token_text(p, p->t++); // in quotes: the whole name
         else e->name = need_name(p, "the name of a tensor in the file");
+        if (turned) e->name = str_fmt(p->a, "turned %.*s", FMT(e->name));
     }
     leave(p);
     return done(p, e);

@@ -151,6 +151,7 @@ int synth_key(Build *b, Str key, bool optional) {
     bool in_real = b->deciding && b->deciding->kind == S_REAL, in_flag = b->deciding && b->deciding->kind == S_FLAG;
     Str text;
     key = str_dup(b->a, key);
+    if (find_set(b, key, &text) && optional && str_is(text, "absent")) return -1;
     if (find_set(b, key, &text)) return add_key(b, key, parse_set(b, text, row >= 0 ? usual[row].real : in_real));
     for (int i = 0; i < y->n_demand; i++)
         if (str_eq(y->demand[i].key, key)) return add_key(b, key, y->demand[i].v);
@@ -355,7 +356,7 @@ void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded) {
     for (int i = 0; i < f->n_tensor; i++)
         if (str_eq(f->tensor[i].name, name)) return;
     if (!wanted(b, name, demanded)) return;
-    if (f->n_tensor == MAX_TENSORS) fail("synth: more than %d tensors", MAX_TENSORS);
+    if (f->n_tensor == MAX_TENSORS / 2) fail("synth: more than %d tensors", MAX_TENSORS / 2);
     GgufTensor *t = &f->tensor[f->n_tensor];
     *t = (GgufTensor){.name = name, .type = type_named(S("F32"))->id, .n_dims = n, .ne = {1, 1, 1, 1}, .n_elems = 1};
     int64_t axes[4], size = 1;
@@ -540,6 +541,7 @@ static void start(Arena *a, Synth *y, Build *b, const char *path) {
     y->file = (Gguf){.path = path, .version = 3, .alignment = 32, .n_file = 1, .arena = a};
     y->file.key = NEWN(a, GgufKey, MAX_KEYS);
     y->file.tensor = NEWN(a, GgufTensor, MAX_TENSORS);
+    y->file.first_made = MAX_TENSORS / 2; // the other half
     b->g = graph_new(a);
     b->gguf = &y->file;
     b->key_used = NEWN(a, uint8_t, MAX_KEYS);
