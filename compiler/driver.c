@@ -3,6 +3,7 @@
 #include "driver.h"
 #include "emit.h"
 #include "interp.h"
+#include "template_commands.h"
 #include "../runtime/selftest.h"
 #include "../runtime/weights.h"
 
@@ -130,6 +131,7 @@ Compilation compile_source(Arena *a, const char *model, const CompileOptions *op
     Compilation c = compile_plan(a, model, opt);
     const Graph *spec = graph_build(a, c.gguf, &opt->build); // passes changed the other one
     EmitOptions e = {.source_name = base_name(model), .weights_path = opt->weights, .facts = facts_text(&c)};
+    e.rerank = template_rerank(c.gguf);
     e.selftest = selftest_text(&c, opt, spec);
     const char *program = c.graph->name.n &&
             strspn(str_z(a, c.graph->name), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==

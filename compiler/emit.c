@@ -442,8 +442,10 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
     for (int i = 0; i < p->n_group; i++)
         out(&e->o, "        {%.*s, %llu, %lld},\n", FMT(str_c(a, p->group[i].name)),
             (unsigned long long) p->group[i].page_bytes, (long long) p->group[i].window);
-    out(&e->o, "    },\n    .cpu = %.*s,\n    .kv_type = \"%s\",\n    .param_count = %llu,\n    .info = info,\n};\n",
+    out(&e->o, "    },\n    .cpu = %.*s,\n    .kv_type = \"%s\",\n    .param_count = %llu,\n    .info = info,\n",
         FMT(str_c(a, str(p->target->cpu))), p->kv_f32 ? "f32" : "f16", (unsigned long long) params);
+    if (opt->rerank.n) out(&e->o, "    .rerank = %.*s,\n", FMT(str_c(a, opt->rerank)));
+    out(&e->o, "};\n");
     out(&e->o, "const char *const compiler_version = \"ggcc " GGCC_VERSION "\";\n");
     if (opt->weights_path)
         out(&e->o, "const char *const weights_file = %.*s;\n", FMT(str_c(a, str(opt->weights_path))));

@@ -75,6 +75,7 @@ typedef struct {
     const int32_t *test_ids;  // baked self-test
     Str selftest;             // text of the self-test tables
     Str facts;                // what `info` prints
+    Str rerank;               // the prompt around a pair of texts, or none
 } EmitOptions;
 // The model's source: kernels, layers, model_forward, model_info. `command` stands at its top.
 Str emit_model(const Plan *p, const EmitOptions *opt, const char *command);

@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char rerank_key[] = "tokenizer.chat_template.rerank";
+
+Str template_rerank(const Gguf *g) {
+    const GgufKey *k = gguf_key(g, str(rerank_key));
+    return k && k->v.kind == GGUF_STR ? k->v.s : (Str){0};
+}
+
 int template_sources(Arena *a, const Gguf *g, TemplateSource **out) {
     static const char key[] = "tokenizer.chat_template";
     TemplateSource *list = NULL;
@@ -12,6 +19,7 @@ int template_sources(Arena *a, const Gguf *g, TemplateSource **out) {
     for (int i = 0; i < g->n_key; i++) {
         Str name = g->key[i].key;
         if (!str_starts(name, key) || (name.n > sizeof key - 1 && name.p[sizeof key - 1] != '.')) continue;
+        if (str_is(name, rerank_key)) continue; // no chat
         Str rest = name.n == sizeof key - 1 ? S("default") : (Str){name.p + sizeof key, name.n - sizeof key};
         if (g->key[i].v.kind != GGUF_STR)
             fail("%s: the key %s is a %s; a string was expected", g->path, str_show(a, name),

@@ -22,6 +22,7 @@ typedef struct {
     const char *where; // for messages: FILE:KEY
 } TemplateSource;
 int template_sources(Arena *a, const Gguf *g, TemplateSource **out);
+Str template_rerank(const Gguf *g); // the prompt around a pair of texts, with {query} and {document}; or nothing
 // The text of a special token: tokenizer.ggml.KEY_token_id; NULL: the file names none.
 const char *template_token(Arena *a, const Gguf *g, const char *key);
 

@@ -1,6 +1,7 @@
 // The command rerank: how well a document answers a query. In: two texts. Out: the scores of the model's head, one a
 // line. The pair is written as encoders are trained on it: BOS query EOS SEP document EOS, or BOS query SEP document
-// SEP where texts end with SEP. For a model that wants a prompt around the pair there is `embed`.
+// SEP where texts end with SEP; or, where the file has a prompt for pairs, inside that. For a model that wants a prompt
+// which its file does not have there is `embed`.
 #define _GNU_SOURCE
 #include "error.h"
 #include "io.h"
@@ -41,10 +42,60 @@ static int append_pair(Program *p, const Options *o) {
     return result;
 }
 
+// ---- a prompt ----
+
+typedef struct {
+    const char *name; // "{query}"
+    char *text;
+    size_t size;
+} Slot;
+
+// The slot that stands at `at`, or NULL.
+static const Slot *slot_at(const char *at, const Slot *slot) {
+    for (int i = 0; i < 2; i++)
+        if (!strncmp(at, slot[i].name, strlen(slot[i].name))) return &slot[i];
+    return NULL;
+}
+
+// The prompt with its slots filled into `to`, or, where that is NULL, only its size. What a text holds is no slot.
+static size_t fill_prompt(const char *prompt, const Slot *slot, char *to) {
+    size_t n = 0;
+    while (*prompt) {
+        const Slot *s = slot_at(prompt, slot);
+        const char *from = s ? s->text : prompt;
+        size_t size = s ? s->size : 1;
+        if (to && size) memcpy(to + n, from, size);
+        n += size;
+        prompt += s ? strlen(s->name) : 1;
+    }
+    return n;
+}
+
+static int append_prompt(Program *p, const Options *o) {
+    Slot slot[2] = {{"{query}", NULL, 0}, {"{document}", NULL, 0}};
+    int result = read_file(o->query, &slot[0].text, &slot[0].size), n = 0;
+    if (!result) result = read_file(o->doc, &slot[1].text, &slot[1].size);
+    if (!result) {
+        size_t size = fill_prompt(p->info->rerank, slot, NULL);
+        char *text = malloc(size + 1);
+        int32_t *ids = NULL;
+        if (!text) result = complain("no memory for a prompt of %zu bytes", size);
+        if (text) fill_prompt(p->info->rerank, slot, text);
+        if (!result) result = text_tokens(p, text, size, TOK_PARSE_SPECIAL, &ids, &n);
+        if (!result) result = program_append(p, ids, n);
+        free(ids);
+        free(text);
+    }
+    free(slot[0].text);
+    free(slot[1].text);
+    return result;
+}
+
 static int rerank(Program *p, const Options *o) {
-    if (p->has_tokenizer && !tok_adds_bos(&p->tokenizer))
+    bool prompt = p->info->rerank && p->has_tokenizer;
+    if (!prompt && p->has_tokenizer && !tok_adds_bos(&p->tokenizer))
         return complain("this model's texts have no beginning that marks a pair; write its prompt and use embed");
-    int result = append_pair(p, o);
+    int result = prompt ? append_prompt(p, o) : append_pair(p, o);
     if (result) return result;
     int n = p->state.seq[0].n_ids;
     bool json = o->json;

@@ -76,7 +76,7 @@ static int no_tokenizer(void) {
     return complain("this model has no tokenizer: give token ids with --ids FILE");
 }
 
-static int encode(const Program *p, const char *text, size_t size, int flags, int32_t **ids, int *n) {
+int text_tokens(const Program *p, const char *text, size_t size, int flags, int32_t **ids, int *n) {
     const Tokenizer *t = &p->tokenizer;
     size_t cap = tokenize_max_ids(t, size), room = tokenize_scratch(t, size);
     *ids = malloc((cap + 1) * sizeof **ids);
@@ -104,11 +104,11 @@ int input_tokens(const Program *p, const Options *o, bool special, bool optional
     }
     if (!p->has_tokenizer) return no_tokenizer();
     int flags = (special && !o->no_special ? TOK_ADD_SPECIAL : 0) | (o->parse_special ? TOK_PARSE_SPECIAL : 0);
-    if (o->prompt) return encode(p, o->prompt, strlen(o->prompt), flags, ids, n);
+    if (o->prompt) return text_tokens(p, o->prompt, strlen(o->prompt), flags, ids, n);
     char *text;
     size_t size;
     if (read_file(o->file, &text, &size)) return -1;
-    int result = encode(p, text, size, flags, ids, n);
+    int result = text_tokens(p, text, size, flags, ids, n);
     free(text);
     return result;
 }

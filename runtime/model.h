@@ -54,6 +54,7 @@ typedef struct {
     const char *info;
     const char *kv_type;              // "f16" or "f32"
     uint64_t param_count;
+    const char *rerank;               // what a pair is written into, with {query} and {document}; NULL: as encoders do
 } ModelInfo;
 extern const ModelInfo model_info;
 

@@ -71,6 +71,7 @@ extern const char *const compiler_version;
 // The tokens of -p, -f or --ids, malloc'ed. Without any of them: an error, unless `optional`. `special`: add what
 // begins a text of this model.
 int input_tokens(const Program *p, const Options *o, bool special, bool optional, int32_t **ids, int *n);
+int text_tokens(const Program *p, const char *text, size_t size, int flags, int32_t **ids, int *n); // TOK_ flags
 // A program with its settings from the options: 0, or what the command returns.
 int open_model(Program *p, const Options *o);
 Settings settings_of(const Options *o);

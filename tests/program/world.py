@@ -4,6 +4,7 @@ In: the small trained model. Each test is one promise of the command line's cont
 """
 import resource
 import signal
+import struct
 import time
 
 from common import *
@@ -253,11 +254,39 @@ def memory_of_real(name):
     return memory_of(f"{MODELS}/{name}", prog)
 
 
+def rerank_prompt():
+    """A file's prompt for pairs: what stands in the texts is no slot, marks of the prompt are single tokens."""
+    tales, _ = gguf.read(TALES)
+    tokens = gguf.key(tales, b"tokenizer.ggml.tokens")[2][1]
+    model = synth("qwen3", f"{WORK}/pairs.gguf", f"vocab_size={len(tokens)}", "pooling_type=4", "size.labels=2")
+    keys, tensors = gguf.read(model)
+    mark = next(t for t, kind in zip(tokens, gguf.key(tales, b"tokenizer.ggml.token_type")[2][1]) if kind == 3).decode()
+    prompt = mark + "query: {query}, {document}\nyes or no?" + mark
+    keys = [k for k in keys if not k[0].startswith(b"tokenizer.")] + [
+        k for k in tales if k[0].startswith(b"tokenizer.") and b"chat_template" not in k[0]]
+    gguf.write(model, keys + [[b"tokenizer.chat_template.rerank", gguf.STRING, prompt.encode()]], tensors)
+    build(model, f"{WORK}/pairs")
+    query, doc = "Who wrote {document}?", "A girl\n{query}"
+    for name, text in ("query", query), ("doc", doc):
+        with open(f"{WORK}/{name}", "w") as f:
+            f.write(text)
+    whole = prompt.replace("{query}", "\0").replace("{document}", doc).replace("\0", query)
+    ids = good(f"{WORK}/pairs", "tokenize", "-p", whole, "--parse-special", "--no-special").out
+    with open(f"{WORK}/pair.ids", "wb") as f:
+        f.write(ids)
+    good(f"{WORK}/pairs", "embed", "--ids", f"{WORK}/pair.ids", "-o", f"{WORK}/pair.f32")
+    want = struct.unpack("<2f", bytes_of(f"{WORK}/pair.f32"))
+    got = [float(x) for x in good(f"{WORK}/pairs", "rerank", "--query", f"{WORK}/query", "--doc", f"{WORK}/doc").out.split()]
+    check(all(abs(a - b) < 1e-6 for a, b in zip(got, want)) and len(got) == 2, f"{got}, not {want}")
+    check(abs(want[0] - want[1]) > 1e-6, "two equal scores tell nothing")
+    return f"scores {got}"
+
+
 def main():
     os.makedirs(WORK)
     build(TALES, PROG)
     tests = [emit_and_command, same_program, running_program, weights_beside, failures_leave_nothing, foreign_processor, full_disk,
-             broken_pipe, interrupted, memory]
+             broken_pipe, interrupted, memory, rerank_prompt]
     tests = [(f"world: {t.__name__.replace('_', ' ')}", t) for t in tests]
     if FULL and os.path.isdir(MODELS):
         tests += [(f"memory of {f}", lambda f=f: memory_of_real(f)) for f in sorted(os.listdir(MODELS)) if f.endswith(".gguf")]
