@@ -307,7 +307,9 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, co
         if (t->stack && n_dims < 4) ne[n_dims++] = t->stack;
         bool demanded = !d->optional || is_fresh(s, d->in); // what reads a size of another tensor's is its other half
         const char *ending = synth_bare(b, name[j]) ? "" : ".weight";
-        synth_tensor(b, str_fmt(b->a, "%.*s%.*s%s", FMT(s->prefix), FMT(name[j]), ending), n_dims, ne, demanded);
+        Str full = str_fmt(b->a, "%.*s%.*s%s", FMT(s->prefix), FMT(name[j]), ending);
+        synth_tensor(b, full, n_dims, ne, demanded);
+        if (d->ids) synth_ids(b, full, t->ids);
         if (d->bias != BIAS_NONE)
             synth_tensor(b, str_fmt(b->a, "%.*s%.*s.bias", FMT(s->prefix), FMT(name[j])), n_dims > 1 ? n_dims - 1 : 1,
                 &ne[n_dims > 1 ? 1 : 0], demanded && d->bias == BIAS_ALWAYS);
@@ -356,6 +358,15 @@ static Layout part_layout(const Group *group, int n_source, int i, Loc loc) {
     return whole.axis[0].part[i].layout;
 }
 
+// A stack whose products lie behind each other on the axis of their outputs.
+static bool outputs_in_one(Build *b, Scope *s, const Group *group, int n, const GgufTensor *t, Loc loc) {
+    Group joined[MAX_GROUP];
+    Axis one = {.size = group_size(group[0].l, loc) * group_size(group[1].l, loc)};
+    memcpy(joined, group + 1, sizeof *group * (size_t) (n - 1));
+    joined[0].l = (Layout){1, &one};
+    return one.size > 0 && shape_fits(b, s, joined, n - 1, t, loc);
+}
+
 // Source i against its part of the declared shape; its bias and scale.
 static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, const Group *group, int n) {
     Group part[MAX_GROUP + 1];
@@ -369,7 +380,9 @@ static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, con
     for (int64_t j = 0; j < (t->source[i].each ? t->stack : 1); j++) {
         int tensor = t->source[i].each ? t->source[i].each[j] : t->source[i].tensor;
         const GgufTensor *file = &b->gguf->tensor[tensor];
-        if (!shape_fits(b, s, shape, n_shape, file, LOC(d->out))) shape_wrong(b, s, d, file, shape, n_shape);
+        bool fits = shape_fits(b, s, shape, n_shape, file, LOC(d->out));
+        if (!fits && merged) fits = outputs_in_one(b, s, shape, n_shape, file, LOC(d->out));
+        if (!fits) shape_wrong(b, s, d, file, shape, n_shape);
         if (tensor < b->gguf->n_tensor) b->tensor_used[tensor] = 1; // else made of one that is
     }
     const GgufTensor *file = &b->gguf->tensor[t->source[i].tensor];
@@ -382,6 +395,21 @@ static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, con
     skip_input_scale(b, s, t->source[i].name);
 }
 
+// A table of ids: whole numbers, none of them outside of what they choose from.
+static void check_ids(Build *b, const Tensor *t) {
+    const GgufTensor *file = &b->gguf->tensor[t->source[0].tensor];
+    if (file->type != type_named(S("I32"))->id)
+        fail_at(t->loc, "tensor '%s' is of type %s in the file; ids are I32", str_show(b->a, file->name),
+            type_info(file->type)->name);
+    for (uint64_t i = 0; i < file->n_elems && !b->synth; i++) {
+        int32_t id;
+        memcpy(&id, file->data + i * 4, 4);
+        if (id < 0 || id >= t->ids)
+            fail_at(t->loc, "tensor '%s' holds the id %d; 0 to %lld were expected", str_show(b->a, file->name), id,
+                (long long) t->ids - 1);
+    }
+}
+
 Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
     Tensor *t = NEW(b->a, Tensor);
     Loc loc = loc_at(d->src, d->at[which]);
@@ -391,6 +419,10 @@ Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
         if (!d->in) fail_at(LOC(d->index), "a stack is of products: tensor NAME[n] : a -> b");
         if (t->stack < 1 || t->stack > 65536)
             fail_at(LOC(d->index), "a stack of %lld products; 1 to 65536 were expected", (long long) t->stack);
+    }
+    if (d->ids) {
+        t->ids = eval_size(b, s, d->ids, "what ids stay below");
+        if (d->in || t->ids < 1 || t->ids > 1 << 24) fail_at(LOC(d->ids), "a table of ids holds 0 .. n - 1, n to 2^24");
     }
     Group group[MAX_GROUP];
     int n = declared_groups(b, s, d, group);
@@ -404,6 +436,7 @@ Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
         return t;
     }
     for (int i = 0; i < t->n_source; i++) bind_source(b, s, d, t, i, group, n);
+    if (d->ids) check_ids(b, t);
     if (d->in) t->in = group[1].l;
     t->out = (Layout){0, NULL};
     int cap = 0;

@@ -91,7 +91,8 @@ static bool same_weight(const Weight *x, const Weight *y) {
 
 static bool same_state(const State *x, const State *y) {
     return str_eq(x->name, y->name) && x->kind == y->kind && !x->source == !y->source && x->sees == y->sees &&
-        x->n == y->n && memcmp(&x->k, &y->k, sizeof x->k) == 0 && memcmp(&x->v, &y->v, sizeof x->v) == 0;
+        x->n == y->n && x->every == y->every && memcmp(&x->k, &y->k, sizeof x->k) == 0 &&
+        memcmp(&x->v, &y->v, sizeof x->v) == 0;
 }
 
 static bool same_kind(const Stage *x, const Stage *y) {
@@ -203,8 +204,18 @@ static void carry_on(Build *b, Value v, Str name, int *global, Loc loc) {
     if (v.kind == V_NONE && *global < 0) return;
     int node = node_of(b, v, loc);
     const Node *n = &b->g->stage[b->stage].node[node];
-    if (n->op == OP_pick && n->num[1] != 1) not_yet(loc, "picked blocks, carried to other layers, are");
-    if (*global < 0) *global = global_of(b, name, n);
+    int64_t unit = pick_unit(b, n);
+    if (*global < 0) {
+        *global = global_of(b, name, n);
+        if (unit > 1) {
+            if (b->n_picked == COUNT(b->picked)) fail_at(loc, "more than %d picks are carried", COUNT(b->picked));
+            b->picked[b->n_picked].global = *global, b->picked[b->n_picked++].unit = unit;
+        }
+    }
+    const Node *carried = &(const Node){.op = OP_get, .num = {*global}};
+    if (n->type == I32 && unit != pick_unit(b, carried))
+        fail_at(loc, "what is picked here stands for %lld positions, what earlier layers picked for %lld",
+            (long long) unit, (long long) pick_unit(b, carried));
     bool unchanged = n->op == OP_get && n->num[0] == *global;
     if (!unchanged) set(b, b->stage, node, *global, loc);
 }

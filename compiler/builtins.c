@@ -176,10 +176,19 @@ static Value rope(Build *b, Scope *s, const Expr *e, Op op) {
     return rope_value(b, s, e);
 }
 
+// r(x [, back: n] [, inverse: true])
 static Value rotate(Build *b, Scope *s, const Expr *e, RopeValue *r) {
-    int x = node_arg(b, s, e, 1), angles = rope_angles(b, r, LOC(e));
-    return make(
-        b, NODE(.op = OP_rope, .n_in = 2, .in = {x, angles}, .num = {r->rope.dims, r->rope.halves}, .loc = LOC(e)));
+    for (int i = 1; i < e->n; i++)
+        if (e->label[i].n && !str_is(e->label[i], "back") && !str_is(e->label[i], "inverse"))
+            fail_at(LOC(e->arg[i]), "a rotation takes back: and inverse:, not '%.*s:'", FMT(e->label[i]));
+    if (positional(e) != 1) fail_at(LOC(e), "a rotation takes one value");
+    const Expr *back = named(e, "back"), *inverse = named(e, "inverse");
+    int64_t by = back ? eval_size(b, s, back, "how far back") : 0, turned = inverse && eval_flag(b, s, inverse);
+    if (by > 1 << 20) fail_at(LOC(back), "%lld positions back is too far", (long long) by);
+    int x = node_arg(b, s, e, 1), angles = rope_angles(b, r, by, LOC(e));
+    return make(b,
+        NODE(.op = OP_rope, .n_in = 2, .in = {x, angles}, .num = {r->rope.dims, r->rope.halves, turned},
+            .loc = LOC(e)));
 }
 
 // The flat width of a value; the width of the last axis for dim(x[last]).
@@ -223,11 +232,11 @@ static const struct {
     {"around", 1, 1, "", window, N_OP}, {"windowed", 2, 2, " full ", windowed, N_OP},
     {"rope", 0, 0, NULL, rope, N_OP}, {"dim", 1, 1, "", dim, N_OP},
     {"cache", 0, 99, NULL, state_kind, N_OP}, {"tail", 0, 99, NULL, state_kind, N_OP},
-    {"cell", 0, 99, NULL, state_kind, N_OP},
+    {"cell", 0, 99, NULL, state_kind, N_OP}, {"blend", 0, 99, NULL, state_kind, N_OP},
     {"top", 2, 2, "", call_top, OP_top}, {"only", 2, 2, "", call_only, OP_only}, {"mix", 2, 2, "", call_mix, OP_mix},
     {"index", 1, 1, "", index_of, OP_index}, {"spread", 3, 3, "", call_spread, OP_spread},
     {"join", 1, 99, "", call_join, OP_concat}, {"hash", 1, 1, " by mod plus ", call_hash, OP_hash},
-    {"conv", 2, 2, " every ", call_conv, OP_conv}, {"pick", 2, 2, " top score ", call_pick, OP_pick},
+    {"conv", 2, 2, " every ", call_conv, OP_conv}, {"pick", 2, 2, " top score rest ", call_pick, OP_pick},
     {"recur", 1, 1, " decay key value read erase write at ", call_recur, OP_recur}, {"pool", 2, 2, "", pool, OP_pool},
 };
 // clang-format on
@@ -275,8 +284,10 @@ Value call_value(Build *b, Scope *s, const Expr *e, Value f) {
     switch (f.kind) {
     case V_FN: return f.fn ? call_def(b, s, e, f.fn) : call_builtin(b, s, e, f.text);
     case V_TENSOR: return call_tensor(b, f.tensor, eval(b, s, only_argument(e, "a product")), LOC(e));
-    case V_ROPE: only_argument(e, "a rotation"); return rotate(b, s, e, f.rope);
-    case V_NONE: return eval(b, s, only_argument(e, "'none'"));
+    case V_ROPE: return rotate(b, s, e, f.rope);
+    case V_NONE:
+        if (positional(e) != 1) fail_at(LOC(e), "'none' takes one value");
+        return eval(b, s, e->arg[1]);
     case V_ABSENT:
         fail_at(LOC(e), "'%.*s' is not a function: nothing of that name is declared or built in", FMT(f.text));
     default: fail_at(LOC(e), "this is %s, not a function", kind_show(f));

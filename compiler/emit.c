@@ -81,6 +81,10 @@ static void emit_support(Emit *e) {
         for (int i = 0; i < e->g->stage[si].n_node; i++)
             for (int k = 0; k < COUNT(wanted); k++)
                 if (e->g->stage[si].node[i].op == wanted[k].op) template_require(&e->o, &s, wanted[k].file);
+    for (int si = 0; si < e->g->n_stage; si++)
+        for (int i = 0; i < e->g->stage[si].n_node; i++)
+            if (e->g->stage[si].node[i].op == OP_rope && e->g->stage[si].node[i].num[2])
+                template_require(&e->o, &s, "rope_back.h");
     for (int i = 0; i < e->p->n_weight; i++) { // rows of tables
         const PackedWeight *pw = &e->p->weight[i];
         if (pw->layout == LAYOUT_F32) continue;
@@ -332,6 +336,7 @@ static void emit_stage(Emit *e, int stage) {
     static const char *const ours[] = {"m", "w", "l", "at", "weights", "p", "r"};
     for (int i = 0; i < COUNT(ours); i++) name_fresh(&s.names, str(ours[i]));
     for (int i = 0; i < e->p->n_kernel; i++) name_fresh(&s.names, e->name[i]);
+    for (int i = 0; i < e->g->n_param; i++) name_fresh(&s.names, e->param_table[i]);
     s.buffer = NEWN(e->a, Str, e->p->n_buffer + 1);
     s.field = NEWN(e->a, Str, e->p->n_weight + 2 * e->p->n_state + 2);
     int n, k = 0;
@@ -440,8 +445,8 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
         (unsigned long long) p->weight_bytes, (unsigned long long) p->scratch_bytes,
         (unsigned long long) p->thread_bytes, p->n_group);
     for (int i = 0; i < p->n_group; i++)
-        out(&e->o, "        {%.*s, %llu, %lld},\n", FMT(str_c(a, p->group[i].name)),
-            (unsigned long long) p->group[i].page_bytes, (long long) p->group[i].window);
+        out(&e->o, "        {%.*s, %llu, %lld, %lld},\n", FMT(str_c(a, p->group[i].name)),
+            (unsigned long long) p->group[i].page_bytes, (long long) p->group[i].window, (long long) p->group[i].every);
     out(&e->o, "    },\n    .cpu = %.*s,\n    .kv_type = \"%s\",\n    .param_count = %llu,\n    .info = info,\n",
         FMT(str_c(a, str(p->target->cpu))), p->kv_f32 ? "f32" : "f16", (unsigned long long) params);
     if (opt->rerank.n) out(&e->o, "    .rerank = %.*s,\n", FMT(str_c(a, opt->rerank)));

@@ -130,6 +130,7 @@ struct Tensor {
     Str name; // as in the file, without prefix
     bool present, used;
     int64_t stack;  // products of a stack T[n]; 0: one product, or data
+    int64_t ids;    // data: whole numbers below this; 0: numbers
     Layout in, out; // of one product; data: `out` alone
     int n_source;   // 1, or one for each part of the record `out`
     struct {
@@ -148,7 +149,8 @@ struct StateDecl {
         Layout layout;
     } column[2]; // tail: one, what it holds; cell: one, [heads, K, V]
     Sees sees;
-    int64_t n;      // of the window, chunk, surroundings; values of a tail
+    int64_t n;      // of the window, chunk, surroundings; values of a tail; positions of a blend's block
+    int64_t every;  // positions of one record of a cache; 0: one
     int64_t source; // the layer whose state it is; -1: this one's own
     Loc loc;
     int index; // in the stage, -1 until written (or, of another layer, read)
@@ -158,7 +160,12 @@ struct RopeValue {
     Tensor *factors; // or NULL
     Str note;        // for people
     double covers;   // positions that its scaling was made for, 0: no scaling
-    int index, node; // in graph.rope and, its angles, in the first stage; -1 until used
+    int index; // in graph.rope; -1 until used
+    struct {
+        int node; // its angles, in the first stage
+        int64_t back;
+    } angles[4];
+    int n_angles;
 };
 
 // ---- the evaluation of one description for one file ----
@@ -186,6 +193,11 @@ typedef struct {
         int stage, node, global;
     } exported[64]; // values of the model block that later stages read
     int n_exported;
+    struct {
+        int global;
+        int64_t unit;
+    } picked[8]; // carried picks whose ids stand for several positions
+    int n_picked;
     struct {
         const Stmt *layer;
         int first_stage, *global; // of what it carries; -1: still none
@@ -256,7 +268,7 @@ const char *file_shape(Build *b, const GgufTensor *t);
 // ropes.c
 Value rope_value(Build *b, Scope *s, const Expr *call);
 Value rope_part(const RopeValue *r, Str part, Loc loc);
-int rope_angles(Build *b, RopeValue *r, Loc loc); // a node of the present stage
+int rope_angles(Build *b, RopeValue *r, int64_t back, Loc loc); // a node of the present stage
 void context_check(Build *b);
 
 // ops.c
@@ -295,6 +307,7 @@ Value column_part(Build *b, Value column, Str part, Loc loc);
 Value call_attention(Build *b, Scope *s, const Expr *e, Op op);
 Value call_recur(Build *b, Scope *s, const Expr *e, Op op);
 Value call_conv(Build *b, Scope *s, const Expr *e, Op op);
+int64_t pick_unit(const Build *b, const Node *n); // positions that an id of a pick stands for
 Value call_pick(Build *b, Scope *s, const Expr *e, Op op);
 // builtins.c
 bool is_builtin(Str name);
@@ -314,6 +327,7 @@ void synth_layers(Build *b, int64_t at_least);   // fewer would not show every k
 int synth_key(Build *b, Str key, bool optional); // index of the key, or -1: it is absent
 void synth_unread(Build *b, Str key);            // in the file if the user wants it there
 bool synth_chosen(Build *b, Str tensor);         // of several sources
+void synth_ids(Build *b, Str name, int64_t below); // it is a table of ids
 bool synth_bare(Build *b, Str tensor);           // its name has no .weight behind it
 void synth_expect(Build *b, Str key, Value v);
 void synth_demand(Build *b, Str key, double value);    // does not return if it can be met

@@ -54,8 +54,10 @@ void plan_print(const Plan *p, Out *o) {
             layout_name(w->layout), (unsigned long long) w->bytes);
     }
     for (int i = 0; i < p->n_group; i++)
-        out(o, "state group %d window %lld page %llu bytes\n", i, (long long) p->group[i].window,
-            (unsigned long long) p->group[i].page_bytes);
+        out(o, p->group[i].every > 1 ? "state group %d window %lld page %llu bytes every %lld\n"
+                                      : "state group %d window %lld page %llu bytes\n",
+            i, (long long) p->group[i].window, (unsigned long long) p->group[i].page_bytes,
+            (long long) p->group[i].every);
 }
 
 static void explain_memory(const Plan *p, Out *o) {
@@ -66,15 +68,17 @@ static void explain_memory(const Plan *p, Out *o) {
     uint64_t state = 0;
     for (int i = 0; i < p->n_group; i++) {
         const GroupPlan *gp = &p->group[i];
-        uint64_t pages = (uint64_t) (g->n_ctx + p->page - 1) / (uint64_t) p->page;
+        uint64_t pages = (uint64_t) (g->n_ctx / gp->every + p->page - 1) / (uint64_t) p->page;
+        if (!pages) pages = 1;
         if (gp->window) {
             uint64_t held = (uint64_t) (gp->window - 1 + p->max_batch + p->page - 1) / (uint64_t) p->page + 2;
             pages = held < pages ? held : pages;
         }
         state += pages * gp->page_bytes;
-        out(o, "  state, %-21.*s %12llu bytes: %llu pages of %d positions, %llu bytes a position\n", FMT(gp->name),
+        out(o, "  state, %-21.*s %12llu bytes: %llu pages of %d %s, %llu bytes a %s\n", FMT(gp->name),
             (unsigned long long) (pages * gp->page_bytes), (unsigned long long) pages, p->page,
-            (unsigned long long) (gp->page_bytes / (uint64_t) p->page));
+            gp->every > 1 ? "records" : "positions", (unsigned long long) (gp->page_bytes / (uint64_t) p->page),
+            gp->every > 1 ? "record" : "position");
     }
     state += p->fixed_bytes;
     if (p->fixed_bytes)

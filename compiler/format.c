@@ -12,6 +12,7 @@
 #include "../templates/format/bf16.c"
 #include "../templates/format/f16.c"
 #include "../templates/format/f32.c"
+#include "../templates/format/i32.c"
 #include "../templates/format/iq4_nl.c"
 #include "../templates/format/iq4_xs.c"
 #include "../templates/format/mxfp4.c"

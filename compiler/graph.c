@@ -58,7 +58,8 @@ static Rate rate_of(const Graph *g, const Stage *s, NodeSpec spec) {
 static void check_operand(const Stage *s, NodeSpec spec, int i) {
     const OpInfo *info = &op_info[spec.op];
     DType t = s->node[spec.in[i]].type;
-    bool handle = (spec.op == OP_attention || spec.op == OP_pick) && i == 1;
+    bool second = spec.op == OP_attention && i == 2 && t == HANDLE; // of two caches
+    bool handle = ((spec.op == OP_attention || spec.op == OP_pick) && i == 1) || second;
     if ((t == HANDLE) != handle)
         fail_at(
             spec.loc, "%s: operand %d is %s", info->name, i + 1, t == HANDLE ? "a state, not a value" : "not a state");
@@ -103,11 +104,12 @@ bool op_has_weight(Op op) {
 }
 
 bool op_has_state(Op op) {
-    return op == OP_put || op == OP_cache || op == OP_attention || op == OP_pick || op == OP_shift || op == OP_recur;
+    return op == OP_put || op == OP_cache || op == OP_attention || op == OP_pick || op == OP_shift || op == OP_blend ||
+        op == OP_recur;
 }
 
 bool op_keeps(Op op) {
-    return op == OP_put || op == OP_shift || op == OP_recur;
+    return op == OP_put || op == OP_shift || op == OP_blend || op == OP_recur;
 }
 
 bool graph_whole(const Graph *g) {

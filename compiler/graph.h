@@ -109,18 +109,24 @@ static inline int64_t weight_tensors(const Weight *w) {
     return w->n_part * (w->apart ? weight_stack(w) : 1);
 }
 
-// What a layer remembers of a sequence. CACHE: a record for each position. TAIL: the last n values. CELL: matrices.
-typedef enum { STATE_CACHE, STATE_TAIL, STATE_CELL } StateKind;
+// What a layer remembers of a sequence. CACHE: a record for each position, or for each `every` of them. TAIL: the last
+// n values. CELL: matrices. BLEND: values and scores of the last m blocks of n positions.
+typedef enum { STATE_CACHE, STATE_TAIL, STATE_CELL, STATE_BLEND } StateKind;
 typedef enum { SEES_PAST, SEES_WINDOW, SEES_CHUNK, SEES_ALL, SEES_AROUND } Sees;
 typedef struct {
     Str name;
     Shape k,
-        v; // cache: [kv heads, width], v.n == 0: no values of its own. tail: k of one value. cell: k = [heads, K, V]
+        v; // cache: [kv heads, width], v.n == 0: no values of its own. tail: k of one value. cell: k = [heads, K, V].
+           // blend: k = [m, channels]
     Sees sees;
-    int64_t n; // of the window, chunk or surroundings; values of a tail
+    int64_t n; // of the window, chunk or surroundings; values of a tail; positions of a block
+    int64_t every; // positions that one record of a cache stands for: it is there from the last of them on. 0: one
     StateKind kind;
     int *source; // [n_layer] the layer whose state of this name it is, which is only read here; NULL: its own
 } State;
+static inline int64_t state_every(const State *s) {
+    return s->every > 1 ? s->every : 1;
+}
 
 // Are later rows seen as well?
 static inline bool sees_ahead(Sees sees) {

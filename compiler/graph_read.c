@@ -344,6 +344,10 @@ static void check_state(const State *st, Loc loc) {
     if (st->kind == STATE_TAIL && (st->k.n < 1 || st->k.n == MAX_DIM || st->v.n || st->n < 1))
         fail_at(loc, "a tail needs k= and n=");
     if (st->kind == STATE_CELL && (st->k.n != 3 || st->v.n)) fail_at(loc, "a cell needs k=[heads, keys, values]");
+    if (st->kind == STATE_BLEND && (st->k.n != 2 || st->v.n || st->n < 1))
+        fail_at(loc, "a blend needs k=[blocks, channels] and n=");
+    if (st->every < 0 || (st->every > 1 && (st->kind != STATE_CACHE || st->sees != SEES_PAST)))
+        fail_at(loc, "only a cache that sees the past has a record every so many positions");
 }
 
 static void read_state(Reader *r, Stage *s) {
@@ -352,7 +356,7 @@ static void read_state(Reader *r, Stage *s) {
     double *list = NULL;
     while (!line_ends(r)) {
         if (read_one_field(r, state_fields, COUNT(state_fields), &st)) continue;
-        if (!str_is(read_word(r), "sources")) fail_at(loc, "a state has kind, k, v, sees, n and sources");
+        if (!str_is(read_word(r), "sources")) fail_at(loc, "a state has kind, k, v, sees, n, every and sources");
         expect(r, '=');
         int n = read_list(r, 1, INT32_MAX, &list);
         if (n != r->g->n_layer) fail_at(loc, "%d sources for %lld layers", n, (long long) r->g->n_layer);

@@ -171,9 +171,7 @@ static void print_node(Out *o, const Graph *g, const Stage *s, int i) {
         double real = w.num ? 0 : n->real[w.index];
         int64_t num = w.num ? n->num[w.index] : 0;
         Table t;
-        // most maps use neither p nor q, most heavy ones little of what they could
-        OpClass class = op_info[n->op].class;
-        if ((class == CLASS_MAP || class == CLASS_HEAVY) && real == 0 && num == 0 && !signbit(real)) continue;
+        if (attr_rare(n->op, w.name) && real == 0 && num == 0 && !signbit(real)) continue;
         out(o, " %.*s=", FMT(w.name));
         if (!w.num) print_real(o, real);
         else if (attr_table(g, w.name, &t)) print_ref(o, t, num);

@@ -14,7 +14,10 @@ static const char *const sees_word[] = {[SEES_PAST] = "past",
     [SEES_CHUNK] = "chunk",
     [SEES_ALL] = "all",
     [SEES_AROUND] = "around"};
-static const char *const kind_word[] = {[STATE_CACHE] = "cache", [STATE_TAIL] = "tail", [STATE_CELL] = "cell"};
+static const char *const kind_word[] = {[STATE_CACHE] = "cache",
+    [STATE_TAIL] = "tail",
+    [STATE_CELL] = "cell",
+    [STATE_BLEND] = "blend"};
 
 typedef enum { FLAG, INT, SMALL, REAL, SHAPE, SEES, KIND, TENSOR_TYPE } FieldKind; // bool, int64_t, int, double, ...
 typedef struct {
@@ -64,6 +67,7 @@ static const Field state_fields[] = {
     {"v", SHAPE, offsetof(State, v), 0},
     {"sees", SEES, offsetof(State, sees), 0},
     {"n", INT, offsetof(State, n), 0},
+    {"every", INT, offsetof(State, every), 0},
 };
 static const Field stage_fields[] = {{"layered", FLAG, offsetof(Stage, layered), 0}};
 static const Field run_fields[] = {
@@ -80,6 +84,11 @@ typedef struct {
 } AttrWalk;
 static inline AttrWalk attrs_of(Op op) {
     return (AttrWalk){.p = op_info[op].attrs, .index = -1};
+}
+// Attributes that most nodes of their operator do without: left out when 0.
+static inline bool attr_rare(Op op, Str name) {
+    OpClass class = op_info[op].class;
+    return class == CLASS_MAP || class == CLASS_HEAVY || str_is(name, "back") || str_is(name, "inverse");
 }
 static inline bool attr_next(AttrWalk *w) {
     for (; *w->p == ' ' || *w->p == '|'; w->p++)

@@ -223,7 +223,8 @@ static void do_take(const Interp *in, const Node *n, const Value *x, float *y) {
 static void do_angles(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
     int64_t size = shape_size(n->shape);
     for (int r = 0; r < rows; r++)
-        angles_row(&in->g->rope[n->num[0]], n->n_in > 1 ? value_row(&x[1], r) : NULL, x[0].id[r], y + r * size);
+        angles_row(&in->g->rope[n->num[0]], n->n_in > 1 ? value_row(&x[1], r) : NULL, x[0].id[r] - (int32_t) n->num[1],
+            y + r * size);
 }
 
 static void do_rope(const Node *n, const Value *x, float *y, int rows) {
@@ -236,7 +237,7 @@ static void do_rope(const Node *n, const Value *x, float *y, int rows) {
             memcpy(o, a, (size_t) width * sizeof *o);
             for (int64_t i = 0; i < pairs; i++) {
                 int64_t first = halves ? i : 2 * i, second = halves ? i + pairs : 2 * i + 1;
-                double c = turn[2 * i], s = turn[2 * i + 1];
+                double c = turn[2 * i], s = n->num[2] ? -turn[2 * i + 1] : turn[2 * i + 1];
                 o[first] = (float) (a[first] * c - a[second] * s);
                 o[second] = (float) (a[first] * s + a[second] * c);
             }

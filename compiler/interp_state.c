@@ -46,13 +46,14 @@ static void cache_grow(Cache *c, const State *s, int64_t positions) {
 
 static void do_put(Interp *in, const Node *n, const Value *x) {
     Cache *c = interp_state_at(in, n->state);
-    cache_grow(c, &in->stage->state[n->state], in->past + in->n);
+    int64_t every = state_every(&in->stage->state[n->state]);
+    cache_grow(c, &in->stage->state[n->state], (in->past + in->n) / every);
     float *to[2] = {c->k, c->v};
     for (int i = 0; i < n->n_in; i++)
         for (int r = 0; r < in->n; r++)
-            for (int64_t j = 0; j < x[i].size; j++) {
+            for (int64_t j = 0; j < x[i].size && (in->pos[r] + 1) % every == 0; j++) {
                 float e = value_row(&x[i], r)[j];
-                to[i][in->pos[r] * x[i].size + j] = in->kv_f16 ? round_f16(e) : e;
+                to[i][in->pos[r] / every * x[i].size + j] = in->kv_f16 ? round_f16(e) : e;
             }
 }
 
@@ -60,10 +61,10 @@ static int64_t row_position(const Interp *in, const Node *n, int64_t r) {
     return in->pos[(n->rate == RATE_OUT && !in->dropped) ? in->want[r] : r];
 }
 
-// The positions from .. to that a row at `pos` sees.
+// The positions, or records, from .. to that a row at `pos` sees.
 static void seen(const Interp *in, const State *s, int64_t pos, int64_t *from, int64_t *to) {
-    int64_t end = in->past + in->n - 1;
-    *from = 0, *to = pos;
+    int64_t end = in->past + in->n - 1, every = state_every(s);
+    *from = 0, *to = (pos + 1) / every - 1;
     if (s->sees == SEES_WINDOW && pos - s->n + 1 > 0) *from = pos - s->n + 1;
     if (s->sees == SEES_CHUNK) *from = pos / s->n * s->n;
     if (s->sees == SEES_ALL) *to = end;
@@ -75,15 +76,23 @@ static void seen(const Interp *in, const State *s, int64_t pos, int64_t *from, i
 
 // ---- attention ----
 
+// One of the caches that attention reads: what a row sees of it, and where its scores stand among all.
+typedef struct {
+    const State *state;
+    const Cache *cache;
+    const Value *picks; // or NULL
+    int64_t from, to, at;
+} Source;
+
 typedef struct {
     const Interp *in;
     const Node *n;
     const Value *x;
-    const State *state;
-    const Cache *cache;
+    Source source[2];
+    int n_source;
     float *y;
-    const Value *sinks, *biases, *picks; // or NULL
-    Buckets buckets;                     // of the biases
+    const Value *sinks, *biases; // or NULL
+    Buckets buckets;             // of the biases
 } Attention;
 
 // How much a head's scores fall with distance.
@@ -95,44 +104,55 @@ static double alibi_slope(double max, int64_t heads, int64_t h) {
                  : pow(2, -max / 2 * (double) (2 * (h - n) + 1) / (double) n);
 }
 
-static bool picked(const Attention *a, int64_t r, int64_t group, int64_t position) {
-    if (!a->picks) return true;
+static bool picked(const Attention *a, const Source *c, int64_t r, int64_t group, int64_t position) {
+    if (!c->picks) return true;
     const Node *p = &a->in->stage->node[a->n->in[a->n->n_in - 1]];
     int64_t top = p->shape.d[1], block = a->n->num[2] > 1 ? a->n->num[2] : 1;
-    const int32_t *list = value_ids(a->picks, (int) r) + (p->shape.d[0] == 1 ? 0 : group) * top;
+    const int32_t *list = value_ids(c->picks, (int) r) + (p->shape.d[0] == 1 ? 0 : group) * top;
     for (int64_t i = 0; i < top; i++)
         if (list[i] == position / block) return true;
     return false;
 }
 
-static void attention_head(
-    const Attention *a, int64_t r, int64_t h, int64_t from, int64_t to, double *score, double *o) {
+// Scores of one cache; returns the largest of them and `most`.
+static double attention_scores(const Attention *a, const Source *c, int64_t r, int64_t h, double most, double *score) {
     const Node *n = a->n;
-    const State *s = a->state;
-    int64_t pos = row_position(a->in, n, r), heads = n->shape.d[0], dk = s->k.d[1], dv = n->shape.d[1],
-            g = h / (heads / s->k.d[0]);
-    int64_t k_size = shape_size(s->k), v_size = s->v.n ? shape_size(s->v) : k_size;
-    const float *q = value_row(&a->x[0], (int) r) + h * dk, *values = s->v.n ? a->cache->v : a->cache->k + n->num[0];
-    double top = -INFINITY, sum = 0, slope = alibi_slope(n->real[2], heads, h);
-    if (a->sinks) top = value_at(a->sinks, (int) r, h);
-    for (int64_t p = from; p <= to; p++) {
-        const float *k = a->cache->k + p * k_size + g * dk;
+    const State *s = c->state;
+    int64_t pos = row_position(a->in, n, r), heads = n->shape.d[0], dk = s->k.d[1], g = h / (heads / s->k.d[0]);
+    const float *q = value_row(&a->x[0], (int) r) + h * dk;
+    double slope = alibi_slope(n->real[2], heads, h);
+    for (int64_t p = c->from; p <= c->to; p++) {
+        const float *k = c->cache->k + p * shape_size(s->k) + g * dk;
         double d = 0;
         for (int64_t i = 0; i < dk; i++) d += (double) q[i] * k[i];
         d *= n->real[0];
         if (n->real[1] != 0) d = n->real[1] * tanh(d / n->real[1]);
         d -= slope * (double) llabs(pos - p);
         if (a->biases) d += value_at(a->biases, (int) r, bucket_at(&a->buckets, pos, p) * heads + h);
-        score[p - from] = picked(a, r, g, p) ? d : -INFINITY;
-        top = fmax(top, score[p - from]);
+        score[p - c->from] = picked(a, c, r, g, p) ? d : -INFINITY;
+        most = fmax(most, score[p - c->from]);
     }
+    return most;
+}
+
+static void attention_head(const Attention *a, const Source *source, int64_t r, int64_t h, double *score, double *o) {
+    const Node *n = a->n;
+    int64_t heads = n->shape.d[0], dv = n->shape.d[1];
+    double top = a->sinks ? value_at(a->sinks, (int) r, h) : -INFINITY;
+    for (int i = 0; i < a->n_source; i++)
+        top = attention_scores(a, &source[i], r, h, top, score + source[i].at);
     memset(o, 0, (size_t) dv * sizeof *o);
-    if (a->sinks) sum = exp(value_at(a->sinks, (int) r, h) - top);
-    for (int64_t p = from; p <= to; p++) {
-        const float *v = values + p * v_size + g * (s->v.n ? dv : dk);
-        double e = exp(score[p - from] - top);
-        sum += e;
-        for (int64_t i = 0; i < dv; i++) o[i] += e * v[i];
+    double sum = a->sinks ? exp(value_at(a->sinks, (int) r, h) - top) : 0;
+    for (int c = 0; c < a->n_source; c++) {
+        const State *s = source[c].state;
+        int64_t g = h / (heads / s->k.d[0]), step = shape_size(s->v.n ? s->v : s->k);
+        const float *values = s->v.n ? source[c].cache->v : source[c].cache->k + n->num[0];
+        for (int64_t p = source[c].from; p <= source[c].to; p++) {
+            const float *v = values + p * step + g * (s->v.n ? dv : s->k.d[1]);
+            double e = exp(score[source[c].at + p - source[c].from] - top);
+            sum += e;
+            for (int64_t i = 0; i < dv; i++) o[i] += e * v[i];
+        }
     }
     for (int64_t i = 0; i < dv; i++) a->y[(r * heads + h) * dv + i] = (float) (o[i] / sum);
 }
@@ -140,24 +160,34 @@ static void attention_head(
 // One row's queries over the positions it sees.
 static void attention_row(void *arg, int64_t r) {
     const Attention *a = arg;
-    int64_t from, to;
-    seen(a->in, a->state, row_position(a->in, a->n, r), &from, &to);
-    double *score = interp_grow(NULL, (size_t) (to + 1 - from), sizeof *score);
+    Source source[2];
+    int64_t all = 0;
+    for (int i = 0; i < a->n_source; i++) {
+        source[i] = a->source[i];
+        seen(a->in, source[i].state, row_position(a->in, a->n, r), &source[i].from, &source[i].to);
+        source[i].at = all;
+        all += source[i].to + 1 - source[i].from;
+    }
+    double *score = interp_grow(NULL, (size_t) all, sizeof *score);
     double *o = interp_grow(NULL, (size_t) a->n->shape.d[1], sizeof *o);
-    for (int64_t h = 0; h < a->n->shape.d[0]; h++) attention_head(a, r, h, from, to, score, o);
+    for (int64_t h = 0; h < a->n->shape.d[0]; h++) attention_head(a, source, r, h, score, o);
     free(score);
     free(o);
 }
 
 static void do_attention(Interp *in, const Node *n, const Value *x, float *y, int rows) {
-    Attention a = {.in = in, .n = n, .x = x, .state = &in->stage->state[n->state], .y = y};
-    a.cache = interp_state_at(in, n->state);
-    for (int i = 2; i < n->n_in; i++) {
+    Attention a = {.in = in, .n = n, .x = x, .y = y};
+    for (int i = 1; i < n->n_in; i++) {
+        const Node *c = &in->stage->node[n->in[i]];
         bool biases = n->num[3] && (i == n->n_in - 1 || x[i + 1].id);
-        *(x[i].id ? &a.picks : biases ? &a.biases : &a.sinks) = &x[i];
+        if (c->type == HANDLE)
+            a.source[a.n_source++] =
+                (Source){.state = &in->stage->state[c->state], .cache = interp_state_at(in, c->state)};
+        else if (c->type == I32) a.source[a.n_source - 1].picks = &x[i];
+        else *(biases ? &a.biases : &a.sinks) = &x[i];
     }
     if (a.biases)
-        a.buckets = buckets_of(a.biases->size / n->shape.d[0], n->num[3], sees_ahead(a.state->sees));
+        a.buckets = buckets_of(a.biases->size / n->shape.d[0], n->num[3], sees_ahead(a.source[0].state->sees));
     interp_parallel(rows < 8 ? 1 : in->threads, rows, attention_row, &a);
 }
 
@@ -170,7 +200,8 @@ static int64_t pick_scores(
     const State *s = &in->stage->state[n->state];
     const Cache *c = interp_state_at(in, n->state);
     const Node *q = &in->stage->node[n->in[0]];
-    int64_t heads = q->shape.d[0], d = s->k.d[1], groups = s->k.d[0], block = n->num[1], count = to / block + 1;
+    int64_t heads = q->shape.d[0], d = s->k.d[1], groups = s->k.d[0], block = n->num[1],
+            count = to < 0 ? 0 : to / block + 1;
     bool weighted = n->n_in > 2;
     for (int64_t i = 0; i < count; i++) score[i] = -INFINITY;
     for (int64_t p = from; p <= to; p++) {
@@ -192,7 +223,7 @@ static int64_t pick_scores(
 }
 
 static void do_pick(Interp *in, const Node *n, const Value *x, int32_t *y, int rows) {
-    int64_t sets = n->shape.d[0], top = n->shape.d[1], from, to;
+    int64_t sets = n->shape.d[0], top = n->num[0], every = state_every(&in->stage->state[n->state]), from, to;
     double *score = interp_grow(NULL, (size_t) (in->past + in->n), sizeof *score);
     for (int r = 0; r < rows; r++) {
         seen(in, &in->stage->state[n->state], row_position(in, n, r), &from, &to);
@@ -205,6 +236,8 @@ static void do_pick(Interp *in, const Node *n, const Value *x, int32_t *y, int r
                 if (best >= 0) score[best] = -INFINITY;
                 *y++ = (int32_t) best;
             }
+            // behind the last record: a block that is not full, or empty
+            if (n->num[3]) *y++ = (row_position(in, n, r) + 1) % every ? (int32_t) (to + 1) : -1;
         }
     }
     free(score);
@@ -228,6 +261,30 @@ static void do_shift(Interp *in, const Node *n, const Value *x, float *y) {
         memcpy(y, tail, (size_t) (kept * size) * sizeof *y);
         memcpy(y + kept * size, value_row(x, r), (size_t) size * sizeof *y);
         memcpy(tail, y + size, (size_t) (kept * size) * sizeof *y);
+    }
+}
+
+// Values and scores of the last m blocks, [m * n slots][value or score][m][channels], a position's slot by its number;
+// what a block gives is made on its last row, of its positions and those of the m - 1 blocks before it, oldest first.
+static void do_blend(Interp *in, const Node *n, const Value *x, float *y) {
+    const State *s = &in->stage->state[n->state];
+    int64_t m = s->k.d[0], channels = s->k.d[1], size = m * channels, slots = m * s->n;
+    float *ring = state_memory(in, n, slots * 2 * size);
+    for (int r = 0; r < in->n; r++, y += channels) {
+        int64_t end = in->pos[r] + 1, first = end - slots < 0 ? 0 : end - slots;
+        for (int i = 0; i < 2; i++)
+            memcpy(ring + (in->pos[r] % slots * 2 + i) * size, value_row(&x[i], r), (size_t) size * sizeof *y);
+        for (int64_t c = 0; c < channels; c++) {
+            double top = -INFINITY, sum = 0, all = 0;
+            for (int pass = 0; pass < 2 && end % s->n == 0; pass++)
+                for (int64_t p = first; p < end; p++) {
+                    const float *at = ring + p % slots * 2 * size + (m - 1 - (end - 1 - p) / s->n) * channels + c;
+                    double e = pass ? exp(at[size] - top) : 0;
+                    top = fmax(top, at[size]);
+                    sum += e, all += e * at[0];
+                }
+            y[c] = end % s->n == 0 ? (float) (all / sum) : 0;
+        }
     }
 }
 
@@ -286,6 +343,7 @@ bool interp_state_op(Interp *in, const Node *n, const Value *x, void *y, int row
     case OP_attention: do_attention(in, n, x, y, rows); return true;
     case OP_pick: do_pick(in, n, x, y, rows); return true;
     case OP_shift: do_shift(in, n, x, y); return true;
+    case OP_blend: do_blend(in, n, x, y); return true;
     case OP_recur: do_recur(in, n, x, y); return true;
     case OP_pool: do_pool(in, n, x, y, rows); return true;
     default: return false;
@@ -324,10 +382,13 @@ const float *interp_cache(const Interp *in, int stage, int state, int layer, boo
     return values ? c->v : c->k;
 }
 
+// past, n: records there are, and are wanted.
 static void stretch(Cache *c, const State *st, int past, int n) {
     size_t wide_k = (size_t) shape_size(st->k), wide_v = st->v.n ? (size_t) shape_size(st->v) : 0;
     cache_grow(c, st, n);
-    for (int p = past; p < n; p++) {
+    if (!past && n) memset(c->k, 0, (size_t) n * wide_k * sizeof *c->k);
+    if (!past && n && wide_v) memset(c->v, 0, (size_t) n * wide_v * sizeof *c->v);
+    for (int p = past; past && p < n; p++) {
         memcpy(c->k + (size_t) p * wide_k, c->k + (size_t) (p % past) * wide_k, wide_k * sizeof *c->k);
         if (wide_v) memcpy(c->v + (size_t) p * wide_v, c->v + (size_t) (p % past) * wide_v, wide_v * sizeof *c->v);
     }
@@ -339,7 +400,9 @@ void interp_stretch(Interp *in, int n) {
         const Stage *s = &in->g->stage[r->stage];
         for (int k = r->first * s->n_state; k < (r->first + r->count) * s->n_state; k++) {
             const State *st = &s->state[k % s->n_state];
-            if (st->kind == STATE_CACHE && !st->source) stretch(&in->cache[r->stage][k], st, in->past, n);
+            int every = (int) state_every(st);
+            if (st->kind == STATE_CACHE && !st->source)
+                stretch(&in->cache[r->stage][k], st, in->past / every, n / every);
         }
     }
     if (n > in->past) in->past = n;

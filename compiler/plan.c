@@ -72,6 +72,7 @@ static const struct {
     {OP_attention, K_ATTENTION, "attention.c", NULL},
     {OP_pick, K_STATE, "pick.c", NULL},
     {OP_shift, K_STATE, "shift.c", NULL},
+    {OP_blend, K_STATE, "blend.c", NULL},
     {OP_recur, K_STATE, "recur.c", NULL},
     {OP_pool, K_STATE, "pool.c", NULL},
 };
@@ -87,7 +88,7 @@ static void make_heavy(Plan *p, Kernel *k, const Stage *s, int heavy) {
     k->rows = 16;
     cut_attention(k, s, n);
     if (s->state[n->state].v.n) return;
-    k->template = "latent.c";
+    k->template = n->n_in > 2 && s->node[n->in[2]].type == HANDLE ? "latent_two.c" : "latent.c";
     while (k->heads > 8 && k->heads % 2 == 0) k->heads /= 2; // long queries: few fit into the cache
     while (k->heads > 8) k->heads = 1;
 }

@@ -71,6 +71,7 @@ typedef struct {
 typedef struct {
     Str name;
     int64_t window; // 0: past
+    int64_t every;  // positions that one record stands for
     uint64_t page_bytes;
 } GroupPlan;
 

@@ -12,13 +12,16 @@ static int group_of(Plan *p, const State *st) {
     int64_t window =
         st->sees == SEES_WINDOW || st->sees == SEES_CHUNK ? st->n : 0; // what a row may see, itself included
     if (window >= p->graph->n_ctx) window = 0; // never leaves the window: the same as seeing all
+    int64_t every = state_every(st);
     int group = 0;
-    while (group < p->n_group && p->group[group].window != window) group++;
+    while (group < p->n_group && (p->group[group].window != window || p->group[group].every != every)) group++;
     if (group == COUNT(p->group))
         fail("state %.*s: more than %d kinds of windows in one model", FMT(st->name), COUNT(p->group));
     if (group == p->n_group) {
-        Str name = window ? str_fmt(p->graph->arena, "window of %lld", (long long) window) : S("all positions");
-        p->group[p->n_group++] = (GroupPlan){name, window, 0};
+        Str name = window ? str_fmt(p->graph->arena, "window of %lld", (long long) window)
+            : every > 1   ? str_fmt(p->graph->arena, "one for %lld positions", (long long) every)
+                          : S("all positions");
+        p->group[p->n_group++] = (GroupPlan){name, window, every, 0};
     }
     return group;
 }
@@ -33,7 +36,8 @@ static StatePlan state_plan(Plan *p, int stage, int state) {
         sp.k_bytes = align_up((uint64_t) (shape_size(st->k) * p->page) * elem, PLAN_ALIGN);
         sp.v_bytes = st->v.n ? align_up((uint64_t) (shape_size(st->v) * p->page) * elem, PLAN_ALIGN) : 0;
     } else {
-        sp.k_bytes = align_up((uint64_t) (shape_size(st->k) * (st->kind == STATE_TAIL ? st->n : 1)) * 4, PLAN_ALIGN);
+        int64_t copies = st->kind == STATE_TAIL ? st->n : st->kind == STATE_BLEND ? st->k.d[0] * st->n * 2 : 1;
+        sp.k_bytes = align_up((uint64_t) (shape_size(st->k) * copies) * 4, PLAN_ALIGN);
     }
     sp.k_at = NEWN(g->arena, uint64_t, g->n_layer + 1), sp.v_at = NEWN(g->arena, uint64_t, g->n_layer + 1);
     return sp;

@@ -235,6 +235,50 @@ static int bias_params(Arena *a, const Node *n, const Node *biases, const State 
     return 4;
 }
 
+// On two caches, the second of records.
+static KernelText print_two(Printer *q, const Node *n, Str args, Str pass) {
+    Arena *a = q->names.arena;
+    const Plan *p = q->plan;
+    const Kernel *k = q->kernel;
+    int second = q->stage->node[n->in[2]].state;
+    int si[2] = {p->state_of[k->stage][n->state], p->state_of[k->stage][second]};
+    const State *st = &q->stage->state[n->state], *records = &q->stage->state[second];
+    const Node *last = &q->stage->node[n->in[n->n_in - 1]];
+    bool picks = last->type == I32, sinks = n->n_in > (picks ? 4 : 3);
+    if (st->every > 1 || st->sees > SEES_CHUNK || n->real[2] != 0 || n->num[3] || records->sees != SEES_PAST)
+        fail_at(n->loc, "attention on two caches is on positions, then on records of the past, without biases");
+    Binding b[32] = {
+        param_int(a, "H", n->shape.d[0]),
+        param_int(a, "G", st->k.d[0]),
+        param_int(a, "DK", st->k.d[1]),
+        param("SCALE", c_float(a, n->real[0])),
+        param("SOFTCAP", c_float(a, n->real[1])),
+        param_int(a, "SINKS", sinks),
+        param_int(a, "PICKS", picks ? last->shape.d[1] : 0),
+        param_int(a, "SETS", picks ? last->shape.d[0] : 1),
+        param_int(a, "BLOCK", n->num[2] > 1 ? n->num[2] : 1),
+        param_int(a, "EVERY", state_every(records)),
+        param_int(a, "GROUP", p->state[si[0]].group),
+        param_int(a, "PAGE_BYTES", (int64_t) p->group[p->state[si[0]].group].page_bytes),
+        param_int(a, "GROUP2", p->state[si[1]].group),
+        param_int(a, "PAGE_BYTES2", (int64_t) p->group[p->state[si[1]].group].page_bytes),
+        param("KV", p->kv_f32 ? S("f32") : S("f16")),
+        param_int(a, "HEADS", k->heads),
+        param_int(a, "ROWS", k->rows),
+        {.kind = BIND_ARGS, .name = "args", .value = args},
+        {.kind = BIND_ARGS, .name = "pass", .value = pass},
+    };
+    Binding sees[5];
+    sees_params(a, st, p->graph->n_ctx, sees);
+    b[19] = sees[0], b[20] = sees[1]; // window and chunk
+    q->text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, 21));
+    q->text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (n->shape.d[0] + k->heads - 1) / k->heads,
+        row_count(k), k->rows - 1, k->rows);
+    q->text.comment = str_fmt(a, "attention: %lld heads over %lld, %s and records of %lld positions",
+        (long long) n->shape.d[0], (long long) st->k.d[0], sees_show(a, st), (long long) state_every(records));
+    return q->text;
+}
+
 KernelText print_attention(const Plan *p, const Kernel *k) {
     Arena *a = p->graph->arena;
     Printer q = printer_new(p, k);
@@ -244,16 +288,18 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
     int si = p->state_of[k->stage][n->state];
     int64_t heads = n->shape.d[0], group = p->state[si].group;
     const Node *sinks = NULL, *biases = NULL, *picks = NULL;
-    for (int i = 2; i < n->n_in; i++) {
+    bool two = n->n_in > 2 && q.stage->node[n->in[2]].type == HANDLE;
+    for (int i = two ? 3 : 2; i < n->n_in; i++) {
         const char *name = attention_operand(q.stage, n, i);
         *(name[0] == 'p' ? &picks : name[0] == 'b' ? &biases : &sinks) = &q.stage->node[n->in[i]];
     }
     fixed_text(&q, "m"), fixed_arg(&q, ARG_STATE_K, si);
     if (st->v.n) fixed_arg(&q, ARG_STATE_V, si);
+    if (two) fixed_arg(&q, ARG_STATE_K, p->state_of[k->stage][q.stage->node[n->in[2]].state]);
     fixed_operand(&q, n, 0), fixed_arg(&q, ARG_BUFFER, p->place[k->stage][heavy].buffer);
     fixed_text(&q, k->rate == RATE_OUT ? "m->out_pos, m->out_seq, m->outs" : "m->pos, m->seq, m->rows");
     Str args = S(""), pass = S("");
-    for (int i = 2; i < n->n_in; i++) {
+    for (int i = two ? 3 : 2; i < n->n_in; i++) {
         const Node *x = &q.stage->node[n->in[i]];
         int base = view_of(q.stage, n->in[i]).base;
         bool weight = q.stage->node[base].op == OP_weight;
@@ -266,6 +312,7 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
             ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape))
             : str_fmt(a, "%.*s, %s", FMT(pass), attention_operand(q.stage, n, i));
     }
+    if (two) return print_two(&q, n, args, pass);
     Binding b[32] = {
         param_int(a, "H", heads),
         param_int(a, "G", st->k.d[0]),

@@ -95,13 +95,15 @@ static void print_rope(Rows *r, int node) {
     int64_t from;
     int table = n->in[1], base = behind_views(r->q.stage, table, &from);
     cs = r->in[base] && r->info[base].home != V_STORED ? r->q.name[base] : pointer(r, table, false);
-    out(&r->body, "%s(%.*s, %.*s, %.*s, %lld, %lld);\n", n->num[1] ? "rope_halves" : "rope_adjacent", FMT(x), FMT(cs),
-        FMT(y), (long long) n->num[0], (long long) segment_at(r, node)->inner);
+    out(&r->body, "%s%s(%.*s, %.*s, %.*s, %lld, %lld);\n", n->num[1] ? "rope_halves" : "rope_adjacent",
+        n->num[2] ? "_back" : "", FMT(x), FMT(cs), FMT(y), (long long) n->num[0],
+        (long long) segment_at(r, node)->inner);
 }
 
 static void print_angles(Rows *r, int node) {
     const Node *n = node_at(r, node);
     Str y = target_vector(r, node), at = id_operand(r, node, 0, "0");
+    if (n->num[1]) at = str_fmt(r->q.names.arena, "%.*s - %lld", FMT(at), (long long) n->num[1]);
     out(&r->body, "angles_%.*s(%.*s, %.*s);\n", FMT(r->q.plan->graph->rope[n->num[0]].name), FMT(at), FMT(y));
 }
 
@@ -114,18 +116,25 @@ static void print_put(Rows *r, int node) {
     const StatePlan *sp = &r->q.plan->state[si];
     const char *kv = r->q.plan->kv_f32 ? "f32" : "f16";
     printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
-    Str page = name_fresh(&r->q.names, S("page"));
+    Str page = name_fresh(&r->q.names, S("page")), pos = S("m->pos[r]");
+    long long every = state_every(st);
+    if (every > 1) { // the row that completes a record stores it
+        out(&r->body, "if ((m->pos[r] + 1) %% %lld == 0) {\n", every);
+        r->body.indent++;
+        pos = str_fmt(r->q.names.arena, "m->pos[r] / %lld", every);
+    }
     for (int i = 0; i < n->n_in; i++) {
         Str at = printer_arg(&r->q, i ? ARG_STATE_V : ARG_STATE_K, si, i ? S("v_at") : S("k_at"), false)->name,
             x = vector(r, node, i);
         Shape shape = i ? st->v : st->k;
         if (!i)
-            out(&r->body, "uint8_t *%.*s = state_page(m, %d, %llu, m->seq[r], m->pos[r]);\n", FMT(page), sp->group,
-                (unsigned long long) r->q.plan->group[sp->group].page_bytes);
-        out(&r->body, "kv_put_%s_%s(%.*s + %.*s, %lld, %lld, m->pos[r] %% PAGE, %.*s);\n",
+            out(&r->body, "uint8_t *%.*s = state_page(m, %d, %llu, m->seq[r], %.*s);\n", FMT(page), sp->group,
+                (unsigned long long) r->q.plan->group[sp->group].page_bytes, FMT(pos));
+        out(&r->body, "kv_put_%s_%s(%.*s + %.*s, %lld, %lld, %.*s %% PAGE, %.*s);\n",
             i || st->v.n == 0 ? "v" : "k", kv, FMT(page), FMT(at), (long long) shape.d[0], (long long) shape.d[1],
-            FMT(x));
+            FMT(pos), FMT(x));
     }
+    if (every > 1) r->body.indent--, out(&r->body, "}\n");
 }
 
 // ---- moving and summing ----

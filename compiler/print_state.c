@@ -81,6 +81,19 @@ static void print_shift(StateText *s) {
     s->q.text.comment = str_fmt(s->a, "the last %lld values of %.*s, and this row's", (long long) st->n, FMT(st->name));
 }
 
+static void print_blend(StateText *s) {
+    const State *st = &s->q.stage->state[s->n->state];
+    int64_t channels = st->k.d[1], wide = channels < 128 ? channels : 128;
+    fixed_text(&s->q, "m"), fixed_arg(&s->q, ARG_STATE_K, s->p->state_of[s->k->stage][s->n->state]);
+    fixed_operand(&s->q, s->n, 0), fixed_operand(&s->q, s->n, 1), result_arg(s);
+    bind(s, "M", st->k.d[0]), bind(s, "N", st->n), bind(s, "C", channels), bind(s, "WIDE", wide),
+        bind(s, "FIXED_BYTES", (int64_t) s->p->fixed_bytes);
+    s->q.text.text = template_instance(s->a, find_template(s->p, "blend.c"), "@", s->b, s->n_b);
+    s->q.text.pieces = str_fmt(s->a, "%lld", (long long) ((channels + wide - 1) / wide));
+    s->q.text.comment = str_fmt(s->a, "what %lld positions are as one, of %lld blocks", (long long) st->n,
+        (long long) st->k.d[0]);
+}
+
 static void print_pool(StateText *s) {
     static const char *const how[] = {"the mean of", "the first of", "the last of"};
     fixed_text(&s->q, "m"), fixed_operand(&s->q, s->n, 0), result_arg(s);
@@ -98,21 +111,24 @@ static void print_pick(StateText *s) {
     bool weighted = s->n->n_in > 2;
     if (st->v.n || sees_ahead(st->sees))
         fail_at(s->n->loc, "pick reads a cache of keys alone, of earlier positions");
-    int64_t block = s->n->num[1], n_ctx = s->p->graph->n_ctx;
+    int64_t block = s->n->num[1], n_ctx = s->p->graph->n_ctx / state_every(st);
+    if (n_ctx < 1) n_ctx = 1;
     fixed_text(&s->q, "m"), fixed_arg(&s->q, ARG_STATE_K, si);
     fixed_operand(&s->q, s->n, 0), fixed_operand(&s->q, s->n, weighted ? 2 : 0), result_arg(s);
     fixed_text(&s->q, s->k->rate == RATE_OUT ? "m->out_pos, m->out_seq, m->outs" : "m->pos, m->seq, m->rows");
     bind(s, "H", operand(s, 0)->shape.d[0]), bind(s, "G", st->k.d[0]), bind(s, "D", st->k.d[1]),
         bind(s, "SETS", s->n->shape.d[0]), bind(s, "TOP", s->n->num[0]);
     bind(s, "BLOCK", block), bind(s, "LOCAL", s->n->num[2]), bind(s, "WEIGHTED", weighted),
-        bind(s, "MOST", (n_ctx + block - 1) / block);
+        bind(s, "MOST", (n_ctx + block - 1) / block), bind(s, "EVERY", st->every > 1 ? st->every : 0),
+        bind(s, "REST", s->n->num[3]);
     bind(s, "WINDOW", st->sees == SEES_WINDOW ? st->n : 0), bind(s, "CHUNK", st->sees == SEES_CHUNK ? st->n : 0);
     bind(s, "GROUP", group), bind(s, "PAGE_BYTES", (int64_t) s->p->group[group].page_bytes);
     s->b[s->n_b++] = param("KV", s->p->kv_f32 ? S("f32") : S("f16"));
     s->q.text.text = template_instance(s->a, find_template(s->p, "pick.c"), "@", s->b, s->n_b);
     s->q.text.pieces = str_fmt(s->a, "%s * %lld", row_count(s->k), (long long) s->n->shape.d[0]);
     s->q.text.comment =
-        str_fmt(s->a, "the best %lld %s", (long long) s->n->num[0], block > 1 ? "blocks of positions" : "positions");
+        str_fmt(s->a, "the best %lld %s", (long long) s->n->num[0],
+            block > 1 ? "blocks of positions" : state_every(st) > 1 ? "records" : "positions");
 }
 
 KernelText print_state(const Plan *p, const Kernel *k) {
@@ -122,6 +138,7 @@ KernelText print_state(const Plan *p, const Kernel *k) {
     switch (s.n->op) {
     case OP_recur: print_recur(&s); break;
     case OP_shift: print_shift(&s); break;
+    case OP_blend: print_blend(&s); break;
     case OP_pool: print_pool(&s); break;
     default: print_pick(&s); break;
     }

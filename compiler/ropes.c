@@ -149,7 +149,7 @@ Value rope_value(Build *b, Scope *s, const Expr *call) {
                 : !dims ? "dims:"
                         : "base:");
     RopeValue *r = NEW(b->a, RopeValue);
-    r->index = r->node = -1;
+    r->index = -1;
     Value p = eval(b, s, pairs);
     if (!is_text(p, "halves") && !is_text(p, "adjacent"))
         fail_at(LOC(pairs), "pairs are 'halves' or 'adjacent'");
@@ -180,23 +180,30 @@ Value rope_part(const RopeValue *r, Str part, Loc loc) {
     fail_at(loc, "a rotation has the parts 'factor' and 'gain', not '%.*s'", FMT(part));
 }
 
-// Angles are computed once a row, in the first stage, and read by the layers.
-int rope_angles(Build *b, RopeValue *r, Loc loc) {
+// Angles are computed once a row, in the first stage, and read by the layers: of its position, or so many before it.
+int rope_angles(Build *b, RopeValue *r, int64_t back, Loc loc) {
     Graph *g = b->g;
-    int stage = b->stage;
-    if (r->node < 0) {
+    int stage = b->stage, known = 0;
+    while (known < r->n_angles && r->angles[known].back != back) known++;
+    if (known == COUNT(r->angles))
+        not_yet(loc, "a rotation by more than four distances back is");
+    if (known == r->n_angles) {
         b->stage = 0;
-        *PUSH(b->a, g->rope, g->n_rope, g->cap_rope) = r->rope;
-        r->index = g->n_rope - 1;
+        if (r->index < 0) {
+            *PUSH(b->a, g->rope, g->n_rope, g->cap_rope) = r->rope;
+            r->index = g->n_rope - 1;
+        }
         int in[2] = {node_of(b, make(b, NODE(.op = OP_position, .name = S("position"), .loc = loc)), loc), 0};
         if (r->factors) in[1] = node_of(b, (Value){.kind = V_TENSOR, .tensor = r->factors}, loc);
         Value v = make(b,
-            NODE(.op = OP_angles, .n_in = r->factors ? 2 : 1, .in = {in[0], in[1]}, .num = {r->index},
+            NODE(.op = OP_angles, .n_in = r->factors ? 2 : 1, .in = {in[0], in[1]}, .num = {r->index, back},
                 .name = r->rope.name, .loc = loc));
-        r->node = v.at.node;
+        r->angles[r->n_angles].back = back;
+        r->angles[r->n_angles++].node = v.at.node;
         b->stage = stage;
     }
-    return stage == 0 ? r->node : import_node(b, 0, r->node, loc);
+    int node = r->angles[known].node;
+    return stage == 0 ? node : import_node(b, 0, node, loc);
 }
 
 // Positions past what the model was trained for need a scaling that stretches it.

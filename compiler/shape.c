@@ -247,7 +247,14 @@ static Shape attention_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     if (from < 0 || from + dv > (c->v.n ? c->v.d[1] : c->k.d[1]) || (c->v.n && (from || width)))
         fail_at(spec.loc, "attention: values %lld .. %lld are no part of the keys", (long long) from,
             (long long) (from + dv));
-    for (int i = 2; i < spec.n_in; i++) {
+    int first = 2;
+    if (spec.n_in > 2 && s->node[spec.in[2]].type == HANDLE) {
+        const State *d = &s->state[s->node[spec.in[2]].state];
+        if (c->v.n || d->v.n || !shape_eq(c->k, d->k) || from || dv != c->k.d[1])
+            fail_at(spec.loc, "attention: two caches are read together when each holds keys alone, of one shape");
+        first = 3;
+    }
+    for (int i = first; i < spec.n_in; i++) {
         const Node *x = &s->node[spec.in[i]];
         if (x->type == I32) {
             if (x->shape.n != 2 || (x->shape.d[0] != 1 && x->shape.d[0] != c->k.d[0]) || i != spec.n_in - 1)
@@ -255,7 +262,8 @@ static Shape attention_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
                     shape_show(g->arena, x->shape));
         } else if (spec.num[3] && (i == spec.n_in - 1 || s->node[spec.in[i + 1]].type == I32))
             need_buckets(g, c, spec, x->shape, q.d[0]);
-        else if (i != 2 || shape_size(x->shape) != q.d[0]) shape_error(g, spec, "the sinks", x->shape, flat(q.d[0]));
+        else if (i != first || shape_size(x->shape) != q.d[0])
+            shape_error(g, spec, "the sinks", x->shape, flat(q.d[0]));
     }
     return (Shape){.n = 2, .d = {q.d[0], dv}};
 }
@@ -267,7 +275,8 @@ static Shape pick_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     if (spec.n_in > 2 && shape_size(s->node[spec.in[2]].shape) != q.d[0])
         shape_error(g, spec, "the weights", s->node[spec.in[2]].shape, flat(q.d[0]));
     if (spec.num[0] < 1 || spec.num[1] < 1) fail_at(spec.loc, "pick: top and block must be at least 1");
-    return (Shape){.n = 2, .d = {sets, spec.num[0]}};
+    if (spec.num[3] && (spec.n_in < 3 || spec.num[1] > 1)) fail_at(spec.loc, "pick: rest goes with weighted scores");
+    return (Shape){.n = 2, .d = {sets, spec.num[0] + spec.num[3]}};
 }
 
 static Shape recur_shape(Graph *g, const Stage *s, const State *st, NodeSpec spec) {
@@ -283,6 +292,12 @@ static Shape recur_shape(Graph *g, const Stage *s, const State *st, NodeSpec spe
     return values;
 }
 
+static Shape blend_shape(Graph *g, const Stage *s, const State *st, NodeSpec spec, Shape a) {
+    need(g, spec, "the value", a, st->k);
+    need(g, spec, "the score", s->node[spec.in[1]].shape, st->k);
+    return without_first(a);
+}
+
 static Shape shift_shape(Graph *g, const State *st, NodeSpec spec, Shape a) {
     need(g, spec, "the value", a, st->k);
     return joined(spec, flat(st->n + 1), a);
@@ -291,13 +306,17 @@ static Shape shift_shape(Graph *g, const State *st, NodeSpec spec, Shape a) {
 // ---- all ----
 
 static void need_state(NodeSpec spec, const State *st) {
-    StateKind kind = spec.op == OP_shift ? STATE_TAIL : spec.op == OP_recur ? STATE_CELL : STATE_CACHE;
+    StateKind kind = spec.op == OP_shift ? STATE_TAIL
+        : spec.op == OP_recur            ? STATE_CELL
+        : spec.op == OP_blend            ? STATE_BLEND
+                                         : STATE_CACHE;
     bool own = op_has_state(spec.op) && spec.op != OP_attention && spec.op != OP_pick;
     if (own && (!st || st->kind != kind))
         fail_at(spec.loc, "%s needs a %s", op_info[spec.op].name,
-            kind == STATE_CACHE      ? "cache"
-                : kind == STATE_TAIL ? "tail"
-                                     : "cell");
+            kind == STATE_CACHE       ? "cache"
+                : kind == STATE_TAIL  ? "tail"
+                : kind == STATE_BLEND ? "blend"
+                                      : "cell");
 }
 
 Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
@@ -348,6 +367,7 @@ Shape node_shape(Graph *g, const Stage *s, NodeSpec spec) {
     case OP_attention: return attention_shape(g, s, spec, a);
     case OP_pick: return pick_shape(g, s, spec, a);
     case OP_shift: return shift_shape(g, st, spec, a);
+    case OP_blend: return blend_shape(g, s, st, spec, a);
     case OP_recur: return recur_shape(g, s, st, spec);
     case OP_set: need(g, spec, "the value", a, g->global[spec.num[0]].shape); return a;
     default: return a; // softmax, l2_norm, take, q8, copy, pool

@@ -122,6 +122,7 @@ struct Stmt {
     Expr *in, *out; // shape: out -> in is a product; no `in`: data
     BiasRule bias;
     bool exact, optional;
+    Expr *ids;       // a table of whole numbers from 0 on, below this; or NULL
     Expr *source;    // OR of sources, or NULL: its own name
     Expr **preset;   // DEF: defaults of parameters; [n_name], NULL where there is none
     Expr *from, *to; // LAYER: range of l; IGNORE layers: likewise

@@ -147,7 +147,7 @@ Source *spec_lex(Arena *a, const char *file, Str text) {
         else if (c == ' ' || c == '\t' || c == '\r') x.pos++;
         else if (c == '#') comment(&x);
         else if (is_digit(c)) number(&x);
-        else if (is_alpha(c)) name(&x);
+        else if (is_alpha(c) || (c == '$' && is_alpha(at(&x, x.pos + 1)))) name(&x);
         else if (c == '"') string(&x);
         else punctuation(&x);
     }

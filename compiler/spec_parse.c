@@ -126,7 +126,7 @@ static void value_decl(Parser *p, Stmt *s) {
     s->expr = parse_expr(p);
 }
 
-// tensor a, b[n] : out   |  : in -> out   [+ bias] [exact] [optional] [= source] [or source]
+// tensor a, b[n] : out   |  : in -> out   [+ bias] [exact] [optional] [ids n] [= source] [or source]
 static void tensor_decl(Parser *p, Stmt *s) {
     do {
         declare(p, s, "the name of a tensor");
@@ -147,6 +147,7 @@ static void tensor_decl(Parser *p, Stmt *s) {
             s->bias = take(p, '?') ? BIAS_MAYBE : BIAS_ALWAYS;
         } else if (take_word(p, "exact")) s->exact = true;
         else if (take_word(p, "optional")) s->optional = true;
+        else if (take_word(p, "ids")) s->ids = parse_value(p);
         else break;
     }
     uint32_t pos = p->t->pos;

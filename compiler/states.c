@@ -20,7 +20,7 @@ static Layout held(Build *b, Scope *s, const Expr *e) {
 static void cache_decl(Build *b, Scope *s, const Expr *e, StateDecl *st) {
     const Expr *sees = named(e, "sees");
     for (int i = 1; i < e->n; i++) {
-        if (str_is(e->label[i], "sees")) continue;
+        if (str_is(e->label[i], "sees") || str_is(e->label[i], "every")) continue;
         if (!e->label[i].n) fail_at(LOC(e->arg[i]), "what a cache holds is named: cache(k: .., v: .., sees: ..)");
         if (st->n_column == 2) not_yet(LOC(e->arg[i]), "caches of more than two columns are");
         st->column[st->n_column].name = e->label[i];
@@ -37,10 +37,28 @@ static void cache_decl(Build *b, Scope *s, const Expr *e, StateDecl *st) {
         fail_at(LOC(sees), "sees: takes past, window(n) or chunk(n); this is %s", kind_show(v_sees));
     st->sees = v_sees.sees;
     st->n = (int64_t) v_sees.num;
+    const Expr *every = named(e, "every");
+    if (!every) return;
+    st->every = eval_size(b, s, every, "the positions of a record");
+    if (st->every < 1 || st->every > 1 << 20)
+        fail_at(LOC(every), "a record every %lld positions; 1 to 2^20 were expected", (long long) st->every);
+    if (st->every > 1 && st->sees != SEES_PAST)
+        not_yet(LOC(sees), "records of several positions that see anything but the past are");
 }
 
-// tail(n, shape), cell(heads, K, V)
+// tail(n, shape), cell(heads, K, V), blend(n, [m, channels])
 static void other_decl(Build *b, Scope *s, const Expr *e, StateDecl *st) {
+    if (st->kind == STATE_BLEND) {
+        if (positional(e) != e->n - 1 || e->n != 3) fail_at(LOC(e), "a blend is blend(n, [m, channels])");
+        st->n_column = 2; // values and scores, of one shape
+        st->n = eval_size(b, s, e->arg[1], "the positions of a block");
+        st->column[0].layout = st->column[1].layout = eval_layout(b, s, e->arg[2]);
+        if (st->n < 1 || st->n > 1 << 20)
+            fail_at(LOC(e->arg[1]), "blocks of %lld positions; 1 to 2^20 were expected", (long long) st->n);
+        if (st->column[0].layout.n != 2) fail_at(LOC(e->arg[2]), "a blend is of [m, channels]: m blocks go into one");
+        layout_shape(st->column[0].layout, LOC(e));
+        return;
+    }
     bool tail = st->kind == STATE_TAIL;
     if (positional(e) != e->n - 1 || e->n != (tail ? 3 : 4))
         fail_at(LOC(e), tail ? "a tail is tail(n, shape)" : "a cell is cell(heads, K, V)");
@@ -79,10 +97,10 @@ StateDecl *state_bind(Build *b, Scope *s, const Stmt *d, int which) {
     *st = (StateDecl){.decl = d, .name = d->name[which], .loc = loc, .index = -1};
     *PUSH(b->a, b->state, b->n_state, b->cap_state) = st;
     if (str_is(kind, "cache")) cache_decl(b, s, e, st);
-    else if (str_is(kind, "tail") || str_is(kind, "cell")) {
-        st->kind = str_is(kind, "tail") ? STATE_TAIL : STATE_CELL;
+    else if (str_is(kind, "tail") || str_is(kind, "cell") || str_is(kind, "blend")) {
+        st->kind = str_is(kind, "tail") ? STATE_TAIL : str_is(kind, "cell") ? STATE_CELL : STATE_BLEND;
         other_decl(b, s, e, st);
-    } else fail_at(LOC(e), "a state is cache(..), tail(..) or cell(..)");
+    } else fail_at(LOC(e), "a state is cache(..), tail(..), cell(..) or blend(..)");
     st->source = source_layer(b, s, d);
     if (st->source >= 0 && st->kind != STATE_CACHE) fail_at(loc, "only caches are shared between layers");
     return st;
@@ -93,9 +111,9 @@ StateDecl *state_bind(Build *b, Scope *s, const Stmt *d, int which) {
 static int state_add(Build *b, StateDecl *st) {
     Stage *stage = &b->g->stage[b->stage];
     State *to = PUSH(b->a, stage->state, stage->n_state, stage->cap_state);
-    *to = (State){.name = st->name, .kind = st->kind, .sees = st->sees, .n = st->n};
+    *to = (State){.name = st->name, .kind = st->kind, .sees = st->sees, .n = st->n, .every = st->every};
     to->k = layout_shape(st->column[0].layout, st->loc);
-    if (st->n_column == 2) to->v = layout_shape(st->column[1].layout, st->loc);
+    if (st->n_column == 2 && st->kind == STATE_CACHE) to->v = layout_shape(st->column[1].layout, st->loc);
     if (st->source >= 0) {
         to->source = NEW(b->a, int);
         to->source[0] = (int) st->source;
@@ -121,7 +139,7 @@ Value state_handle(Build *b, StateDecl *st, Loc loc) {
 // Which argument of put is column c: by name, or in declared order.
 static int put_argument(const Expr *e, const StateDecl *st, int c) {
     for (int i = 1; i < e->n; i++)
-        if (str_eq(e->label[i], st->column[c].name)) return i;
+        if (st->column[c].name.n && str_eq(e->label[i], st->column[c].name)) return i;
     if (c + 1 < e->n && !e->label[c + 1].n) return c + 1;
     fail_at(LOC(e), "'%.*s' is not given its '%.*s'", FMT(st->name), FMT(st->column[c].name));
 }
@@ -135,13 +153,13 @@ Value state_put(Build *b, Scope *s, const Expr *e, StateDecl *st) {
     if (st->index >= 0) fail_at(loc, "'%.*s' is put to twice for one row", FMT(st->name));
     if (e->n != st->n_column + 1)
         fail_at(loc, "'%.*s' takes %d value%s", FMT(st->name), st->n_column, st->n_column > 1 ? "s" : "");
-    NodeSpec spec =
-        NODE(.op = st->kind == STATE_TAIL ? OP_shift : OP_put, .n_in = st->n_column, .name = st->name, .loc = loc);
+    NodeSpec spec = NODE(.n_in = st->n_column, .name = st->name, .loc = loc);
+    spec.op = st->kind == STATE_TAIL ? OP_shift : st->kind == STATE_BLEND ? OP_blend : OP_put;
     for (int c = 0; c < st->n_column; c++) {
         int i = put_argument(e, st, c);
         Value v = to_node(b, value_arg(b, s, e, i), LOC(e->arg[i]));
         Shape want = layout_shape(st->column[c].layout, loc), have = node_at(b, v)->shape;
-        bool rest = shape_size(want) == shape_size(have) && (st->kind == STATE_TAIL || want.d[0] == 1);
+        bool rest = shape_size(want) == shape_size(have) && (st->kind != STATE_CACHE || want.d[0] == 1);
         spec.in[c] = (rest ? reshaped(b, v, want, loc) : v).at.node;
     }
     spec.state = state_add(b, st);
@@ -222,16 +240,62 @@ static void bias_operand(Build *b, Scope *s, const Expr *e, NodeSpec *spec) {
     spec->num[3] = eval_size(b, s, most, "the distance from which on all share a bucket");
 }
 
+// attention(q, [a, b], ..): one softmax over what both caches hold, keys that are values too.
+static void handles(Build *b, Scope *s, const Expr *list, NodeSpec *spec) {
+    if (list->n != 2) not_yet(LOC(list), "attention over a list of other than two caches is");
+    for (int i = 0; i < 2; i++) {
+        Value h = to_node(b, eval(b, s, list->arg[i]), LOC(list->arg[i]));
+        if (!h.at.state) fail_at(LOC(list->arg[i]), "a list that attention reads is of caches: what put gave");
+        if (h.at.state->n_column != 1)
+            fail_at(LOC(list->arg[i]), "caches that are read together hold one column each: keys that are values too");
+        spec->in[spec->n_in++] = h.at.node;
+    }
+}
+
+int64_t pick_unit(const Build *b, const Node *n) {
+    if (n->op == OP_pick) return n->num[1] * state_every(&b->g->stage[b->stage].state[n->state]);
+    for (int i = 0; n->op == OP_get && i < b->n_picked; i++)
+        if (b->picked[i].global == n->num[0]) return b->picked[i].unit;
+    return 1;
+}
+
+// What `only:` limits, the last cache, in units of its records.
+static void limit(Build *b, Scope *s, const Expr *only, NodeSpec *spec) {
+    Value picks = eval(b, s, only);
+    if (picks.kind == V_NONE) return;
+    picks = to_node(b, picks, LOC(only));
+    const Stage *st = &b->g->stage[b->stage];
+    int64_t unit = pick_unit(b, node_at(b, picks));
+    bool two = spec->n_in > 2 && st->node[spec->in[2]].type == HANDLE;
+    int64_t every = state_every(&st->state[st->node[spec->in[two ? 2 : 1]].state]);
+    if (unit % every)
+        fail_at(LOC(only), "what is picked stands for %lld positions, a record of the cache for %lld", (long long) unit,
+            (long long) every);
+    spec->in[spec->n_in++] = picks.at.node;
+    spec->num[2] = unit / every;
+}
+
 Value call_attention(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *scale = named(e, "scale"), *cap = named(e, "softcap"), *sinks = named(e, "sinks"),
                *alibi = named(e, "alibi"), *bias = named(e, "bias"), *only = named(e, "only");
     if (!scale) fail_at(LOC(e), "attention has no default for scale:; the usual one is 1/sqrt(hd)");
     int q = node_of(b, value_arg(b, s, e, 1), LOC(e->arg[1]));
-    Value h = to_node(b, value_arg(b, s, e, 2), LOC(e->arg[2]));
-    if (!h.at.state)
-        fail_at(LOC(e->arg[2]), "attention reads a cache: what put gave, or the name of one that another layer writes");
-    NodeSpec spec = NODE(.op = op, .n_in = 2, .in = {q, h.at.node}, .loc = LOC(e));
-    columns(b, s, e, h.at.state, &spec);
+    NodeSpec spec = NODE(.op = op, .n_in = 1, .in = {q}, .loc = LOC(e));
+    if (e->arg[2]->kind == E_LIST) {
+        handles(b, s, e->arg[2], &spec);
+        if (named(e, "k") || named(e, "v")) fail_at(LOC(e), "k: and v: are of one cache; of a list, all is read");
+        if (bias) not_yet(LOC(bias), "biases by distance over two caches are");
+    } else {
+        Value h = to_node(b, value_arg(b, s, e, 2), LOC(e->arg[2]));
+        if (!h.at.state)
+            fail_at(
+                LOC(e->arg[2]), "attention reads a cache: what put gave, or the name of one that another layer writes");
+        if (h.at.state->every > 1)
+            fail_at(LOC(e->arg[2]), "the first rows see no record of '%.*s'; list it behind a cache of positions",
+                FMT(h.at.state->name));
+        spec.in[spec.n_in++] = h.at.node;
+        columns(b, s, e, h.at.state, &spec);
+    }
     spec.real[0] = eval_num(b, s, scale, "the scale");
     if (cap) spec.real[1] = eval_num(b, s, cap, "the cap");
     if (alibi) spec.real[2] = eval_num(b, s, alibi, "the greatest ALiBi bias");
@@ -245,18 +309,12 @@ Value call_attention(Build *b, Scope *s, const Expr *e, Op op) {
         if (!absent) spec.in[spec.n_in++] = node_of(b, v, LOC(sinks));
     }
     if (bias) bias_operand(b, s, bias, &spec);
-    Value picks = only ? eval(b, s, only) : (Value){.kind = V_NONE};
-    if (picks.kind != V_NONE) {
-        picks = to_node(b, picks, LOC(only));
-        const Node *n = node_at(b, picks);
-        spec.in[spec.n_in++] = picks.at.node;
-        spec.num[2] = n->op == OP_pick ? n->num[1] : 1; // a carried pick is of positions (build.c)
-    }
+    if (only) limit(b, s, only, &spec);
     return make(b, spec);
 }
 
-// pick(q, column, top: n, score: weighted_relu(w) | best_block(size, local: m)): the positions (or blocks) that score
-// best.
+// pick(q, column, top: n, score: weighted_relu(w) | best_block(size, local: m) [, rest: true]): the positions (or
+// blocks) that score best, and the positions behind the last record.
 Value call_pick(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *top = named(e, "top"), *score = named(e, "score");
     Value q = to_node(b, value_arg(b, s, e, 1), LOC(e->arg[1])), keys = eval(b, s, e->arg[2]);
@@ -267,7 +325,11 @@ Value call_pick(Build *b, Scope *s, const Expr *e, Op op) {
         fail_at(LOC(e), "pick needs top: and score:, which is weighted_relu(w) or best_block(size, local: m)");
     NodeSpec spec = NODE(.op = op, .n_in = 2, .in = {q.at.node, keys.at.node}, .num = {0, 1, 0}, .loc = LOC(e));
     spec.num[0] = eval_size(b, s, top, "how many are picked");
-    if (spec.num[0] > b->context) spec.num[0] = b->context; // more than there can be: all
+    int64_t most = b->context / (keys.at.state->every > 1 ? keys.at.state->every : 1);
+    if (most < 1) most = 1;
+    if (spec.num[0] > most) spec.num[0] = most; // more than there can be: all
+    const Expr *rest = named(e, "rest");
+    if (rest && eval_flag(b, s, rest)) spec.num[3] = 1;
     if (str_is(how, "weighted_relu")) {
         if (score->n != 2) fail_at(LOC(score), "weighted_relu takes one weight for each head of q");
         spec.in[spec.n_in++] = node_of(b, eval(b, s, score->arg[1]), LOC(score->arg[1]));

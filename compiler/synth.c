@@ -27,6 +27,7 @@ struct Synth {
     } demand[MAX_DEMAND]; // what `require` and `expect` lines ask of keys
     int n_demand;
     jmp_buf again; // to evaluate once more, after a new demand
+    int64_t *ids;  // [MAX_TENSORS] what the ids of a table stay below; 0: it is of numbers
 };
 
 // ---- what to invent ----
@@ -370,7 +371,13 @@ void synth_tensor(Build *b, Str name, int n, const int64_t *ne, bool demanded) {
         if (ne[i] > MAX_ELEMENTS || (t->n_elems *= (uint64_t) ne[i]) > MAX_ELEMENTS)
             fail("synth: tensor '%.*s' would have more than %d elements; set smaller sizes", FMT(name), MAX_ELEMENTS);
     }
-    f->n_tensor++;
+    b->synth->ids[f->n_tensor++] = 0;
+}
+
+void synth_ids(Build *b, Str name, int64_t below) {
+    Gguf *f = &b->synth->file;
+    for (int i = 0; i < f->n_tensor; i++)
+        if (str_eq(f->tensor[i].name, name)) f->tensor[i].type = type_named(S("I32"))->id, b->synth->ids[i] = below;
 }
 
 // One that nothing here reads, and its bias, are there if their axes are set.
@@ -390,12 +397,16 @@ typedef struct {
     uint64_t state;
 } Random;
 
-// Nearly normal, mean 0, deviation 1; integers and two exact steps, so every machine draws the same.
-static float draw(Random *r) {
+static uint64_t bits(Random *r) {
     uint64_t z = r->state += 0x9E3779B97F4A7C15u;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
     z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    z ^= z >> 31;
+    return z ^ z >> 31;
+}
+
+// Nearly normal, mean 0, deviation 1; integers and two exact steps, so every machine draws the same.
+static float draw(Random *r) {
+    uint64_t z = bits(r);
     int32_t sum = 0;
     for (int i = 0; i < 4; i++) sum += (int32_t) (z >> (16 * i) & 0xFFFF);
     return (float) (sum - 131070) * (1.7320508f / 65536);
@@ -517,6 +528,16 @@ static void write_tensor(Arena *a, GgufWriter *w, const GgufTensor *t, Recipe ho
     }
 }
 
+// Ids of a row follow each other, so none is there twice.
+static void write_ids(Arena *a, GgufWriter *w, const GgufTensor *t, int64_t below, Random *r) {
+    int32_t *row = NEWN(a, int32_t, t->ne[0]);
+    for (uint64_t left = t->n_elems / (uint64_t) t->ne[0]; left--;) {
+        int64_t first = (int64_t) (bits(r) % (uint64_t) below);
+        for (int64_t i = 0; i < t->ne[0]; i++) row[i] = (int32_t) ((first + i) % below);
+        gguf_write_data(w, row, (size_t) t->ne[0] * sizeof *row);
+    }
+}
+
 static void write_file(Build *b, const char *path, uint64_t seed, const char *type) {
     const Gguf *f = &b->synth->file;
     GgufWriter *w = gguf_create(path);
@@ -526,13 +547,14 @@ static void write_file(Build *b, const char *path, uint64_t seed, const char *ty
     for (int i = 0; i < f->n_tensor; i++) {
         const GgufTensor *t = &f->tensor[i];
         how[i] = recipe(b->g, i, t);
-        stored[i] = how[i].matrix && t->ne[0] % type_named(str(type))->block == 0 ? type : "F32";
+        stored[i] = b->synth->ids[i] ? "I32" : how[i].matrix && t->ne[0] % type_named(str(type))->block == 0 ? type : "F32";
         gguf_put_tensor(w, t->name, type_named(str(stored[i]))->id, t->n_dims, t->ne);
     }
     gguf_begin_data(w);
     for (int i = 0; i < f->n_tensor; i++) {
         Random r = {hash64(f->tensor[i].name.p, f->tensor[i].name.n, seed)};
-        write_tensor(b->a, w, &f->tensor[i], how[i], stored[i], &r);
+        if (b->synth->ids[i]) write_ids(b->a, w, &f->tensor[i], b->synth->ids[i], &r);
+        else write_tensor(b->a, w, &f->tensor[i], how[i], stored[i], &r);
     }
     gguf_finish(w);
 }
@@ -542,6 +564,7 @@ static void start(Arena *a, Synth *y, Build *b, const char *path) {
     y->file.key = NEWN(a, GgufKey, MAX_KEYS);
     y->file.tensor = NEWN(a, GgufTensor, MAX_TENSORS);
     y->file.first_made = MAX_TENSORS / 2; // the other half
+    y->ids = NEWN(a, int64_t, MAX_TENSORS);
     b->g = graph_new(a);
     b->gguf = &y->file;
     b->key_used = NEWN(a, uint8_t, MAX_KEYS);

@@ -85,7 +85,7 @@ static uint8_t *place_row(const Verify *v, const Model *m, Place at, int row) {
     return m->scratch + b->offset + (size_t) row * b->row_bytes + (size_t) at.from * 4;
 }
 
-// Keys lie in a page as [kv head][block of 16 positions][width][16], values, and keys that come without values, as [kv
+// pos: of a position, or the number of a record. Keys lie in a page as [kv head][block of 16 positions][width][16], values, and keys that come without values, as [kv
 // head]
 // [position][width] (templates/README.md).
 static void *state_cell(const Verify *v, const Model *m, int stage, int state, bool values, int pos, int64_t element) {
@@ -104,7 +104,7 @@ static void give_state(Verify *v, const Model *m, int stage, int state) {
     for (int values = 0; values < (st->v.n ? 2 : 1); values++) {
         int64_t size = shape_size(values ? st->v : st->k);
         const float *from = interp_cache(v->in, stage, state, v->layer, values);
-        for (int pos = 0; pos < v->past + v->rows; pos++)
+        for (int pos = 0; pos < (v->past + v->rows) / state_every(st); pos++)
             for (int64_t i = 0; i < size; i++) {
                 void *cell = state_cell(v, m, stage, state, values, pos, i);
                 float e = from[pos * size + i];
@@ -224,10 +224,12 @@ static void judge_put(Verify *v, const Kernel *k, int node, const Model *m) {
         int64_t size = shape_size(values ? st->v : st->k);
         for (int r = 0; r < v->rows; r++) {
             v->kernel[k - v->p->kernel].checks++;
-            const float *want = interp_cache(v->in, k->stage, n->state, v->layer, values) + (v->past + r) * size;
+            int every = (int) state_every(st), at = (v->past + r) / every;
+            if ((v->past + r + 1) % every) continue; // it completes no record
+            const float *want = interp_cache(v->in, k->stage, n->state, v->layer, values) + at * size;
             double scale = rms(want, size);
             for (int64_t i = 0; i < size; i++) {
-                const void *cell = state_cell(v, m, k->stage, n->state, values, v->past + r, i);
+                const void *cell = state_cell(v, m, k->stage, n->state, values, at, i);
                 float got;
                 uint16_t half;
                 memcpy(&half, cell, 2);
@@ -343,7 +345,7 @@ static void batch(Verify *v, Program *pr, int n) {
 
 // Batches at the start (some rows, one row, rows over a page's end), then around each position where something changes:
 // the edge
-// of every window, and far from the start.
+// of every window, the end of the first record, and far from the start.
 static void all_batches(Verify *v, Program *pr, int positions) {
     const int first[] = {37, 1, 30, 2, 1};
     for (int i = 0; i < COUNT(first); i++) {
@@ -353,7 +355,7 @@ static void all_batches(Verify *v, Program *pr, int positions) {
     for (int done = interp_past(v->in);;) {
         int next = positions - 7;
         for (int g = 0; g < v->p->n_group; g++) {
-            int64_t edge = v->p->group[g].window - 2;
+            int64_t edge = v->p->group[g].every > 1 ? v->p->group[g].every - 2 : v->p->group[g].window - 2;
             if (edge >= done && edge < next) next = (int) edge;
         }
         if (next < done || graph_whole(v->g)) break;

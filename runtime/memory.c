@@ -33,7 +33,8 @@ static uint64_t take(Memory *m, MemoryPart part, uint64_t bytes, uint64_t align)
 // Pages a sequence holds at most. A window's pages are freed before each batch, so its rows and the keys that the
 // first of them sees are all there is; they may begin and end inside a page, and one page is to spare.
 static uint64_t pages_of(const ModelInfo *info, int group, int n_ctx) {
-    uint64_t all = ((uint64_t) n_ctx + PAGE - 1) / PAGE;
+    int records = group_records(&info->group[group], n_ctx);
+    uint64_t all = records ? ((uint64_t) records + PAGE - 1) / PAGE : 1;
     int window = info->group[group].window;
     if (!window) return all;
     uint64_t some = ((uint64_t) window - 1 + (uint64_t) info->max_batch + PAGE - 1) / PAGE + 2;

@@ -22,7 +22,13 @@ typedef struct {
     const char *name;
     uint64_t page_bytes;
     int window; // keys a row sees, itself included; 0: all before it. Pages that left the window are freed
+    int every;  // positions that one of its records stands for: a page holds PAGE records. 0: one
 } StateGroup;
+
+// How many records a group has of n positions.
+static inline int group_records(const StateGroup *g, int n) {
+    return g->every > 1 ? n / g->every : n;
+}
 
 // A result besides the main one: where it lies after a forward.
 typedef struct {
@@ -76,7 +82,7 @@ typedef struct {
     float *logits;                     // [outs][n_result], written
 } Model;
 
-// Where the state of one position lies: add the layer's offset inside the page.
+// Where the state of one position (or record) lies: add the layer's offset inside the page.
 static inline uint8_t *state_page(const Model *m, int group, uint64_t page_bytes, int seq, int pos) {
     return m->pool[group] + m->table[group][(size_t) seq * (size_t) m->n_table + (size_t) (pos / PAGE)] * page_bytes;
 }

@@ -69,9 +69,10 @@ int state_reserve(State *s, int seq, int n) {
     for (int g = 0; g < s->info->n_group; g++) {
         Pool *p = &s->pool[g];
         uint32_t *table = table_of(s, g, seq);
-        int keep = first_seen(s, g, q->n_past) / PAGE, last = (q->n_past + n - 1) / PAGE;
+        int records = group_records(&s->info->group[g], q->n_past + n);
+        int keep = first_seen(s, g, q->n_past) / PAGE, last = records ? (records - 1) / PAGE : -1;
         while (q->held[g] && q->first[g] < keep) drop_first(s, g, seq);
-        if (!q->held[g]) q->first[g] = q->n_past / PAGE;
+        if (!q->held[g]) q->first[g] = group_records(&s->info->group[g], q->n_past) / PAGE;
         while (n > 0 && q->first[g] + q->held[g] <= last) {
             if (!p->n_free) return complain("no page of state is left in group %s", s->info->group[g].name);
             table[q->first[g] + q->held[g]++] = p->free_list[--p->n_free];
@@ -97,7 +98,8 @@ int state_truncate(State *s, int seq, int n) {
                     s->info->group[g].window);
         if (!n) state_reset(s, seq);
         for (int g = 0; g < s->info->n_group; g++)
-            while (q->held[g] && (q->first[g] + q->held[g] - 1) * PAGE >= n) drop_last(s, g, seq);
+            while (q->held[g] && (q->first[g] + q->held[g] - 1) * PAGE >= group_records(&s->info->group[g], n))
+                drop_last(s, g, seq);
         q->n_past = n;
     }
     q->n_ids = n;

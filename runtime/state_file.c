@@ -60,7 +60,7 @@ static Header describe(const State *s, int seq) {
     h.fixed_bytes = s->info->fixed_bytes;
     h.bytes = sizeof h + ids_bytes(q->n_ids) + h.fixed_bytes;
     for (int g = 0; g < s->info->n_group; g++) {
-        int window = s->info->group[g].window, end = (q->n_past + PAGE - 1) / PAGE;
+        int window = s->info->group[g].window, end = (group_records(&s->info->group[g], q->n_past) + PAGE - 1) / PAGE;
         int first = window && q->n_past > window ? (q->n_past - window) / PAGE : 0;
         h.first[g] = first < end ? first : end;
         h.held[g] = end - h.first[g];

@@ -5,7 +5,7 @@
 
 DIR holds bin/lc_logits; without it, what llama.cpp gave is read from tests/golden/peers.npz, which --write makes. The
 variants are lines of tests/golden/peers.txt; a description that no line names is checked with default values. Each model
-(`ggcc synth`) is run on 60 random ids by llama.cpp, by ggcc's interpreter and, with --compiled, by the program. A variant
+(`ggcc synth`) is run on 60 random ids (rows=N in the line: on N) by llama.cpp, by ggcc's interpreter and, with --compiled, by the program. A variant
 is right when at each position checked max|d| is at most tol standard deviations of llama.cpp's logits and the best token
 is the same.
 """
@@ -70,7 +70,7 @@ def reduced(rows, model):
                 probes=rows[:, np.linspace(0, rows.shape[1] - 1, PROBES).astype(int)])
 
 
-def compare(name, got, want, tol):
+def compare(name, got, want, tol, at):
     if got.size != len(AT) * want["size"]:
         raise Differs("%s: %d logits, llama.cpp gives %d x %d" % (name, got.size, len(AT), want["size"]))
     got = got.reshape(len(AT), -1).astype(np.float64)
@@ -79,7 +79,7 @@ def compare(name, got, want, tol):
     other = (got.argmax(1) != want["best"]) & (want["lead"] > 2 * tol * want["std"])
     if not np.isfinite(got).all() or error.max() > tol or other.any():
         bad = int(np.argmax(~(error <= tol) | other))
-        raise Differs("%s: max|d|/std %.2g, first bad position %d" % (name, error.max(), AT[bad]))
+        raise Differs("%s: max|d|/std %.2g, first bad position %d" % (name, error.max(), at[bad]))
     return error.max()
 
 
@@ -93,26 +93,28 @@ def golden_of(name, model, golden):
     return want
 
 
-def one(arch, sets, a):
+def one(arch, words, a):
+    sets = [w for w in words if not w.startswith("rows=")]
+    rows = int(([w[5:] for w in words if w not in sets] or [N])[0])
+    at = AT if rows == N else [int(x) for x in np.linspace(0, rows - 1, len(AT))]
     with tempfile.TemporaryDirectory() as d:
         model, ids, out = d + "/model.gguf", d + "/ids", d + "/out"
         with open(ids, "w") as f:
-            f.write(" ".join(map(str, np.random.RandomState(5).randint(3, 280, size=N))) + "\n")
-        at = ",".join(map(str, AT))
+            f.write(" ".join(map(str, np.random.RandomState(5).randint(3, 280, size=rows))) + "\n")
         run([a.ggcc, "synth", arch, "-o", model, "--quiet"] + [x for s in sets for x in ("--set", s)], "synth")
-        name = " ".join([arch] + sets)
+        name, shown = " ".join([arch] + words), ",".join(map(str, at))
         if a.peers:
             run([os.path.join(a.peers, "bin", "lc_logits"), model, ids, out, "all", "f32", "1"], "llama.cpp")
-            a.made[name] = want = reduced(np.fromfile(out, "<f4").reshape(N, -1)[AT], model)
+            a.made[name] = want = reduced(np.fromfile(out, "<f4").reshape(rows, -1)[at], model)
             os.unlink(out)
         else:
             want = golden_of(name, model, a.golden)
-        run([a.ggcc, "logits", model, "--ids", ids, "--at", at, "-o", out], "ggcc logits")
-        worst = compare("interpreter", np.fromfile(out, "<f4"), want, a.tol)
+        run([a.ggcc, "logits", model, "--ids", ids, "--at", shown, "-o", out], "ggcc logits")
+        worst = compare("interpreter", np.fromfile(out, "<f4"), want, a.tol, at)
         if a.compiled:
             run([a.ggcc, "build", "--quiet", model, "-o", d + "/program"], "ggcc build")
-            run([d + "/program", "logits", "--ids", ids, "--at", at, "-o", out], "program")
-            worst = max(worst, compare("program", np.fromfile(out, "<f4"), want, a.tol))
+            run([d + "/program", "logits", "--ids", ids, "--at", shown, "-o", out], "program")
+            worst = max(worst, compare("program", np.fromfile(out, "<f4"), want, a.tol, at))
         return worst
 
 

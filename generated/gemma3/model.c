@@ -1350,8 +1350,8 @@ const ModelInfo model_info = {
     .thread_bytes = 0,
     .n_group = 2,
     .group = {
-        {"window of 24", 147456, 24},
-        {"all positions", 24576, 0},
+        {"window of 24", 147456, 24, 1},
+        {"all positions", 24576, 0, 1},
     },
     .cpu = "pni ssse3 sse4_1 sse4_2 popcnt avx avx2 fma f16c bmi1 bmi2",
     .kv_type = "f32",

@@ -1463,7 +1463,7 @@ const ModelInfo model_info = {
     .thread_bytes = 0,
     .n_group = 1,
     .group = {
-        {"all positions", 36864, 0},
+        {"all positions", 36864, 0, 1},
     },
     .cpu = "pni ssse3 sse4_1 sse4_2 popcnt avx avx2 fma f16c bmi1 bmi2",
     .kv_type = "f16",

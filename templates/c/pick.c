@@ -6,7 +6,8 @@
 // Else a
 // block's score is its largest query . key over the heads of one kv head, a set each, and the last LOCAL blocks always
 // come first.
-// A piece is one row and one set.
+// A key may be a record of EVERY positions, which is there from the last of them on; REST: behind the best comes the
+// record that is not there yet, if it has begun. A piece is one row and one set.
 //
 //@ template pick
 //@ param H 4
@@ -18,6 +19,8 @@
 //@ param LOCAL 0
 //@ param WEIGHTED 1
 //@ param MOST 256
+//@ param EVERY 1
+//@ param REST 0
 //@ param WINDOW 0
 //@ param CHUNK 0
 //@ param GROUP 0
@@ -49,6 +52,8 @@ enum {
     LOCAL = 1,
     WEIGHTED = 1,
     MOST = 256,
+    EVERY = 4,
+    REST = 1,
     WINDOW = 8,
     CHUNK = 8,
     GROUP = 0,
@@ -118,6 +123,7 @@ static void pick(const Model *m, uint64_t at, const float *restrict q, const flo
     const int r = piece / SETS, set = piece % SETS, p = pos[r];
     float score[MOST];
     int first = 0, last = p;
+    last = (p + 1) / EVERY - 1;              //@ when EVERY
     if (p >= WINDOW) first = p - WINDOW + 1; //@ when WINDOW
     first = p / CHUNK * CHUNK;               //@ when CHUNK
     const int count = last / BLOCK + 1;
@@ -129,7 +135,9 @@ static void pick(const Model *m, uint64_t at, const float *restrict q, const flo
             first > page ? first - page : 0, last - page < PAGE ? last - page : PAGE - 1, score);
     }
     for (int i = count > LOCAL ? count - LOCAL : 0; i < count; i++) score[i] = __builtin_inff();
-    pick_best(score, count, o + (size_t) piece * TOP);
+    int32_t *list = o + (size_t) piece * (TOP + REST);
+    pick_best(score, count, list);
+    list[TOP] = (p + 1) % EVERY ? last + 1 : -1; //@ when REST
     (void) rows, (void) weights;
 }
 //@ end

@@ -5,8 +5,8 @@ set -eu
 here=$GGCC_SOURCE/tests/archs
 python3 -c 'import numpy' 2> /dev/null || { echo "skip: python3 with numpy is needed to rebuild the models (apt install python3-numpy)"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
-# dense; experts; latent attention; a picked few positions; recurrent; hybrid; shared caches; the whole sequence visible
-kinds='llama|gemma2|falcon|mixtral|gpt_oss|deepseek_v3|deepseek_v32|mamba2|qwen3_next|falcon_h1|lfm2|gemma3n|b-dream-dense'
+# records of several positions; dense; experts; latent attention; a picked few positions; recurrent; hybrid; shared caches; the whole sequence visible
+kinds='b-deepseek4-moe|llama|gemma2|falcon|mixtral|gpt_oss|deepseek_v3|deepseek_v32|mamba2|qwen3_next|falcon_h1|lfm2|gemma3n|b-dream-dense'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -15,8 +15,8 @@ static const ModelInfo info = {.hash = 77,
     .n_ctx = CTX,
     .max_batch = BATCH,
     .max_out = 1,
-    .n_group = 3,
-    .group = {{"all", PAGE * 8, 0}, {"near", PAGE * 8, 130}, {"one", PAGE * 16, 1}},
+    .n_group = 4,
+    .group = {{"all", PAGE * 8, 0, 1}, {"near", PAGE * 8, 130, 1}, {"one", PAGE * 16, 1, 1}, {"some", PAGE * 8, 0, 3}},
     .kv_type = "f32"};
 static State state;
 static uint64_t want[SEQS][CTX]; // what was written at each position
@@ -45,7 +45,9 @@ static uint64_t *cell(int g, int seq, int pos) {
 }
 
 static void see(int seq, int pos) { // what a row at pos sees
-    for (int g = 0; g < info.n_group; g++) {
+    for (int i = 0; i < (pos + 1) / 3; i++)
+        CHECK(*cell(3, seq, i) == want[seq][3 * i + 2], "seq %d: row %d sees a wrong record %d", seq, pos, i);
+    for (int g = 0; g < 3; g++) {
         int window = info.group[g].window, first = window && pos >= window ? pos - window + 1 : 0;
         for (int i = first; i <= pos; i++)
             CHECK(*cell(g, seq, i) == want[seq][i] + (uint64_t) g, "group %d seq %d: row %d sees a wrong position %d",
@@ -59,7 +61,8 @@ static void write_rows(int seq, int n) {
     for (int i = past; i < past + n; i++) {
         want[seq][i] = ((uint64_t) below(1 << 30) << 8) + 1;
         state_ids(&state, seq)[i] = (int32_t) below(50);
-        for (int g = 0; g < info.n_group; g++) *cell(g, seq, i) = want[seq][i] + (uint64_t) g;
+        for (int g = 0; g < 3; g++) *cell(g, seq, i) = want[seq][i] + (uint64_t) g;
+        if (i % 3 == 2) *cell(3, seq, i / 3) = want[seq][i];
     }
     for (int i = past; i < past + n; i++) see(seq, i);
     state_advance(&state, seq, n);

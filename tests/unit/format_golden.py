@@ -34,7 +34,7 @@ def digest(y):
 
 
 print("// Written by tests/unit/format_golden.py with the Python package gguf: format, digest, block, its elements 0, 7, 30.")
-for name in "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS MXFP4".split():
+for name in "F32 F16 BF16 I32 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS MXFP4".split():
     t = T[name]
     n, size = gguf.GGML_QUANT_SIZES[t]
     raw = np.frombuffer(blocks(int(t) + 1, size), dtype=np.uint8).reshape(BLOCKS, size)
@@ -43,6 +43,8 @@ for name in "F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_
             y = raw.copy().view("<f4").astype(np.float32)
         elif name == "F16":
             y = raw.copy().view("<f2").astype(np.float32)
+        elif name == "I32":
+            y = raw.copy().view("<i4").astype(np.float32)
         else:
             y = dequantize(raw, t)
     y = y.reshape(-1)

@@ -177,6 +177,35 @@
         "g = put(b) state=idx\ns = pick(a, g) top=3 block=4 local=1\nz = weight weight=sinks\no = attention(q, h, z, "
         "s) scale=0.25 block=4\ny = reshape(o) : [64]",
         NULL},
+    {"blends and records",
+        "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[16, 64]\nweight wv type=F32 shape=[64, 64]\n"
+        "weight ws type=F32 shape=[64, 64]\nweight sinks type=F32 shape=[4]\nstate near k=[1, 16] sees=window n=7\n"
+        "state raw kind=blend k=[2, 32] n=3\nstate far k=[1, 16] sees=past every=3\nweight wr type=F32 shape=[16, 32]",
+        "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [1, 16]\nh = put(k) state=near\nv = matmul(x) "
+        "weight=wv : [2, 32]\ns = matmul(x) weight=ws : [2, 32]\nb = blend(v, s) state=raw\nc = matmul(b) weight=wr : "
+        "[1, 16]\np = position\nt = angles(p) rope=rot\nt2 = angles(p) rope=rot back=2\nqr = rope(q, t) dims=16 "
+        "halves=1\ncr = rope(c, t2) dims=16 halves=1\ng = put(cr) state=far\nz = weight weight=sinks\no = "
+        "attention(qr, h, g, z) scale=0.25\nu = rope(o, t) dims=16 halves=1 inverse=1\nw = rope(u, t) dims=16 halves=0 "
+        "inverse=1\ny = reshape(w) : [64]",
+        NULL},
+    {"picked records",
+        "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[16, 64]\nweight iq type=F32 shape=[48, 64] "
+        "exact\nweight ik type=F32 shape=[12, 64] exact\nweight iw type=F32 shape=[4, 64] exact\nstate near k=[1, 16] "
+        "sees=chunk n=5\nstate far k=[1, 16] sees=past every=4\nstate idx k=[1, 12] sees=past every=4",
+        "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [1, 16]\nh = put(k) state=near\ng = put(k) "
+        "state=far\na = matmul(x) weight=iq : [4, 12]\nb = matmul(x) weight=ik : [1, 12]\nw = matmul(x) weight=iw\ni = "
+        "put(b) state=idx\ns = pick(a, i, w) top=3 block=1\no = attention(q, h, g, s) scale=0.25 softcap=2 block=1\n"
+        "y = reshape(o) : [64]",
+        NULL},
+    {"picked pools and the rest",
+        "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nstate kv k=[2, 16] v=[2, 16]\nweight iq "
+        "type=F32 shape=[48, 64] exact\nweight ik type=F32 shape=[12, 64] exact\nweight iw type=F32 shape=[4, 64] "
+        "exact\nstate idx k=[1, 12] sees=past every=4\nstate pool kind=blend k=[1, 12] n=4",
+        "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\na = matmul(x) "
+        "weight=iq : [4, 12]\nb = matmul(x) weight=ik : [1, 12]\nw = matmul(x) weight=iw\nm = blend(b, b) state=pool\n"
+        "m1 = reshape(m) : [1, 12]\ni = put(m1) state=idx\ns = pick(a, i, w) top=2 block=1 rest=1\n"
+        "o = attention(q, h, s) scale=0.25 block=4\ny = reshape(o) : [64]",
+        NULL},
     {"pool",
         "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nstate kv k=[2, 16] v=[2, 16] sees=all",
         "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\no = "
