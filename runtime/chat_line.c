@@ -2,10 +2,12 @@
 // bytes and a cursor; after every key the row is drawn again, scrolled sideways when it is wider than the terminal.
 #define _GNU_SOURCE
 #include "chat_line.h"
+#include "chat_width.h"
 #include "error.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +18,15 @@
 
 enum { MAX_HISTORY = 500 };
 
-// ---- characters ----
+// ---- characters: a letter and the marks on it are one, for the cursor and for erasing ----
 
-static size_t after(const Line *l, size_t i) {
+static size_t code_end(const Line *l, size_t i) { // of the code point at i
     if (i < l->n) i++;
     while (i < l->n && ((unsigned char) l->text[i] & 0xC0) == 0x80) i++;
     return i;
 }
 
-static size_t before(const Line *l, size_t i) {
+static size_t code_begin(const Line *l, size_t i) { // of the one before i
     if (i > 0) i--;
     while (i > 0 && ((unsigned char) l->text[i] & 0xC0) == 0x80) i--;
     return i;
@@ -33,27 +35,42 @@ static size_t before(const Line *l, size_t i) {
 static uint32_t code_at(const Line *l, size_t i) {
     unsigned char c = (unsigned char) l->text[i];
     uint32_t code = c < 0xC0 ? c : c < 0xE0 ? c & 31u : c < 0xF0 ? c & 15u : c & 7u;
-    for (size_t k = i + 1, end = after(l, i); k < end; k++) code = code << 6 | ((unsigned char) l->text[k] & 63u);
+    for (size_t k = i + 1, end = code_end(l, i); k < end; k++) code = code << 6 | ((unsigned char) l->text[k] & 63u);
     return code;
 }
 
-// Columns that a character takes: marks over others none, East Asian ones and pictures two.
+static bool is_in(uint32_t c, const uint32_t (*ranges)[2], size_t n) {
+    size_t low = 0;
+    while (low < n) {
+        size_t middle = (low + n) / 2;
+        if (ranges[middle][1] < c) low = middle + 1;
+        else n = middle;
+    }
+    return ranges[low][0] <= c && c <= ranges[low][1];
+}
+
+#define IS_IN(c, ranges) is_in(c, ranges, sizeof ranges / sizeof *(ranges) - 1)
+
 static int columns(uint32_t c) {
-    static const uint32_t none[][2] = {{0x300, 0x36F}, {0x483, 0x489}, {0x591, 0x5BD}, {0x610, 0x61A}, {0x64B, 0x65F},
-        {0x200B, 0x200F}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0x1F3FB, 0x1F3FF}};
-    static const uint32_t two[][2] = {{0x1100, 0x115F}, {0x2E80, 0x303E}, {0x3041, 0xA4CF}, {0xAC00, 0xD7A3},
-        {0xF900, 0xFAFF}, {0xFE30, 0xFE6F}, {0xFF00, 0xFF60}, {0xFFE0, 0xFFE6}, {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF},
-        {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (c >= none[i][0] && c <= none[i][1]) return 0;
-    for (size_t i = 0; i < sizeof two / sizeof *two; i++)
-        if (c >= two[i][0] && c <= two[i][1]) return 2;
-    return 1;
+    if (c < 0xA0) return 1;
+    return IS_IN(c, no_columns) ? 0 : IS_IN(c, two_columns) ? 2 : 1;
+}
+
+static size_t after(const Line *l, size_t i) {
+    i = code_end(l, i);
+    while (i < l->n && columns(code_at(l, i)) == 0) i = code_end(l, i);
+    return i;
+}
+
+static size_t before(const Line *l, size_t i) {
+    i = code_begin(l, i);
+    while (i > 0 && columns(code_at(l, i)) == 0) i = code_begin(l, i);
+    return i;
 }
 
 static int width_of(const Line *l, size_t from, size_t to) {
     int width = 0;
-    for (; from < to; from = after(l, from)) width += columns(code_at(l, from));
+    for (; from < to; from = code_end(l, from)) width += columns(code_at(l, from));
     return width;
 }
 
@@ -77,16 +94,19 @@ static void draw(Line *l) {
     int room = row - (int) strlen(l->prompt) - 1;
     if (room < 4) room = 4;
     if (l->first > l->at) l->first = l->at;
-    while (width_of(l, l->first, l->at) >= room) l->first = after(l, l->first);
+    size_t first = l->at; // as far left as there is room
+    for (int width = 0; first > l->first; first = code_begin(l, first))
+        if ((width += columns(code_at(l, code_begin(l, first)))) >= room) break;
+    if (first > l->first) l->first = first;
     put_z("\r"), put_z(l->colour), put_z(l->prompt);
     int used = 0;
     for (size_t i = l->first, end; i < l->n; i = end) {
-        end = after(l, i);
-        used += columns(code_at(l, i));
+        end = code_end(l, i);
+        uint32_t c = code_at(l, i);
+        used += columns(c);
         if (used > room) break;
-        unsigned char c = (unsigned char) l->text[i];
         if (c == '\n') put_z("\xE2\x8F\x8E");
-        else if (c < 32 || c == 127) put_z("?");
+        else if (c < 32 || (c >= 127 && c < 160)) put_z("?"); // nothing here moves the cursor or sets a colour
         else put(l->text + i, end - i);
     }
     if (*l->colour) put_z("\033[0m");
@@ -170,41 +190,60 @@ int line_remember(Line *l, const char *text, size_t n) {
 
 // ---- keys ----
 
+static volatile sig_atomic_t resized;
+
+static void on_resize(int signal) {
+    (void) signal;
+    resized = 1;
+}
+
+enum { NO_KEY = -2 }; // the window has another size: draw again
+
 static int key(void) { // a byte; -1: none any more
     unsigned char c;
     ssize_t got;
-    while ((got = read(STDIN_FILENO, &c, 1)) < 0 && errno == EINTR) {}
+    while ((got = read(STDIN_FILENO, &c, 1)) < 0 && errno == EINTR)
+        if (resized) return resized = 0, NO_KEY;
     return got == 1 ? c : -1;
 }
 
-static bool more_soon(void) {
-    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-    return poll(&p, 1, 50) == 1;
+static int key_of_sequence(void) { // within one, a new size can wait
+    int c;
+    while ((c = key()) == NO_KEY) resized = 0;
+    return c;
 }
 
-// Pasted text up to ESC [ 201 ~: taken as it is.
+static bool more_within(int milliseconds) {
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&p, 1, milliseconds) == 1;
+}
+
+// Pasted text up to ESC [ 201 ~: taken as it is. It is gathered apart, then put in its place.
 static int paste(Line *l) {
     static const char end[] = "\033[201~";
-    size_t start = l->at, seen = 0;
-    for (int c; seen < sizeof end - 1 && (c = key()) >= 0;) {
+    Line pasted = {0};
+    size_t seen = 0;
+    int result = 0;
+    for (int c; !result && seen < sizeof end - 1 && (c = key_of_sequence()) >= 0;) {
         char byte = c == '\r' ? '\n' : (char) c;
-        if (insert(l, &byte, 1)) return -1;
+        result = insert(&pasted, &byte, 1);
         seen = c == end[seen] ? seen + 1 : c == end[0];
     }
-    if (seen == sizeof end - 1) erase(l, l->at - seen < start ? start : l->at - seen, l->at);
-    return 0;
+    if (!result) result = insert(l, pasted.text, pasted.n - (seen == sizeof end - 1 ? seen : 0));
+    free(pasted.text);
+    return result;
 }
 
 // What follows ESC.
 static int escape_key(Line *l) {
     char number[16] = "";
     size_t n = 0;
-    if (!more_soon()) return 0;
-    int c = key();
+    if (!more_within(50)) return 0;
+    int c = key_of_sequence();
     if (c == 'b') l->at = word_left(l);
     if (c == 'f') l->at = word_right(l);
     if (c != '[' && c != 'O') return 0;
-    while ((c = key()) >= 0 && (c < 0x40 || c > 0x7E))
+    while ((c = key_of_sequence()) >= 0 && (c < 0x40 || c > 0x7E))
         if (n + 1 < sizeof number) number[n++] = (char) c, number[n] = '\0';
     bool word = strstr(number, ";5") || strstr(number, ";3");
     switch (c) {
@@ -247,6 +286,7 @@ enum {
 static int act(Line *l, int c) {
     char byte = (char) c;
     switch (c) {
+    case NO_KEY: return 0;
     case -1: return l->n ? 1 : 2;
     case '\r':
     case '\n': return 1;
@@ -280,16 +320,20 @@ static LineResult edit(Line *l) {
     raw.c_lflag &= ~(tcflag_t) (ECHO | ICANON | IEXTEN | ISIG);
     raw.c_cc[VMIN] = 1, raw.c_cc[VTIME] = 0;
     tcsetattr(STDIN_FILENO, TCSADRAIN, &raw);
+    struct sigaction action = {.sa_handler = on_resize}, before_action;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGWINCH, &action, &before_action);
     put_z("\033[?2004h"); // pasted text comes between marks
     int done;
     do {
-        draw(l);
+        if (!more_within(0)) draw(l); // of many keys at once the last one's line is enough
         done = act(l, key());
     } while (!done);
     l->at = l->n;
     if (done > 0) draw(l);
     put_z(done == 3 ? "^C\033[?2004l\r\n" : "\033[?2004l\r\n");
     tcsetattr(STDIN_FILENO, TCSADRAIN, &old);
+    sigaction(SIGWINCH, &before_action, NULL);
     return done < 0 ? LINE_ERROR : done == 1 ? LINE_TEXT : done == 2 ? LINE_END : LINE_BREAK;
 }
 
@@ -316,6 +360,7 @@ LineResult line_read(Line *l, const char *prompt) {
     l->n = l->at = l->first = 0;
     l->browsing = l->n_history;
     if (need(l, 0)) return LINE_ERROR;
+    if (l->dumb) put_z(prompt);
     LineResult result = l->terminal ? edit(l) : just_read(l);
     l->text[l->n] = '\0';
     return result;
@@ -324,7 +369,9 @@ LineResult line_read(Line *l, const char *prompt) {
 void line_open(Line *l) {
     const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
     memset(l, 0, sizeof *l);
-    l->terminal = isatty(STDIN_FILENO) && isatty(STDERR_FILENO) && !(term && !strcmp(term, "dumb"));
+    bool person = isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+    l->dumb = person && term && !strcmp(term, "dumb");
+    l->terminal = person && !l->dumb;
     l->colour = l->terminal && !(none && *none) ? "\033[1;32m" : "";
 }
 

@@ -9,6 +9,7 @@ typedef enum { LINE_ERROR = -1, LINE_END, LINE_TEXT, LINE_BREAK } LineResult; //
 
 typedef struct {
     bool terminal;      // edits, and shows prompts on standard error
+    bool dumb;          // a terminal too, but one that only prints: a prompt, nothing else
     const char *prompt; // without colours
     const char *colour; // escape sequence before the prompt, or ""
     char *text;         // the line: valid until the next

@@ -2,8 +2,8 @@
 // template's own complaint.
 //
 // The text of a special token in a message is text: where one stands, a mark (a code point that is no character) goes
-// in front of it before the rendering; the rendered text is tokenized as a whole, without the marks, and no token is read
-// where one was.
+// in front of it before the rendering; the rendered text is tokenized as a whole, without the marks, and no token is
+// read where one was.
 #define _GNU_SOURCE // memmem
 #include "chat_in.h"
 #include "error.h"

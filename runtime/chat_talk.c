@@ -24,6 +24,22 @@ void talk_note(const Talk *t, const char *format, ...) {
 
 // ---- an answer ----
 
+// Characters that would move a terminal's cursor, or worse, are not the model's to write there.
+static int show(const char *text, size_t n) {
+    static const char other[] = "\xEF\xBF\xBD"; // U+FFFD
+    size_t from = 0;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char) text[i];
+        bool one = (c < 32 && c != '\n' && c != '\t') || c == 127;
+        bool two = c == 0xC2 && i + 1 < n && (unsigned char) text[i + 1] < 0xA0; // U+0080 on
+        if (!one && !two) continue;
+        if (out_write(text + from, i - from) || out_write(other, sizeof other - 1)) return -1;
+        i += two;
+        from = i + 1;
+    }
+    return out_write(text + from, n - from);
+}
+
 static int take_text(void *context, const char *text, size_t n) {
     Talk *t = context;
     if (t->n_answer + n > t->cap_answer) {
@@ -33,7 +49,7 @@ static int take_text(void *context, const char *text, size_t n) {
     }
     memcpy(t->answer + t->n_answer, text, n);
     t->n_answer += n;
-    return out_write(text, n) || out_flush() ? -1 : 0;
+    return (t->screen ? show(text, n) : out_write(text, n)) || out_flush() ? -1 : 0;
 }
 
 // The sequence becomes these ids, with as much of its state as they share.
@@ -213,6 +229,7 @@ int chat_talk(const Options *o) {
         sigemptyset(&action.sa_mask);
         sigaction(SIGINT, &action, NULL);
         line_open(&t.line);
+        t.screen = isatty(STDOUT_FILENO);
         result = talk(&t);
         line_close(&t.line);
     }

@@ -12,6 +12,7 @@ typedef struct {
     Writer writer;
     Conversation c;
     Line line;
+    bool screen; // answers go to a terminal
     char *answer; // so far
     size_t n_answer, cap_answer;
     Generated last; // of the last answer

@@ -117,7 +117,7 @@ static void keep_from(Sampler *s, float least) {
 
 // e to the x, x at most 0, four at a time: 2^n times a polynomial on the rest, which is at most half of log 2.
 static Four exp_four(Four x) {
-    const Four least = {-87, -87, -87, -87}, zero = {0, 0, 0, 0}, magic = zero + 12582912; // 1.5 * 2^23: adding it rounds
+    const Four least = {-87, -87, -87, -87}, zero = {0, 0, 0, 0}, magic = zero + 12582912; // 1.5 * 2^23: rounds
     FourInts big = x > least;
     Four clamped = (Four) (((FourInts) x & big) | ((FourInts) least & ~big));
     Four shifted = clamped * 1.44269504f + magic, n = shifted - magic, f = clamped - n * 0.693359375f;

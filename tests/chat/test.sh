@@ -10,6 +10,7 @@ here=$GGCC_SOURCE/tests/chat
 status=0
 python3 "$here/builds.py" "$work" || status=1
 python3 "$here/terminal.py" "$work/tales" "$work" 120 "And it came to pass" "And the king said" || status=1
+python3 "$here/outsider.py" "$work/tales" "$work" || status=1
 [ "${GGCC_FULL:-0}" = 1 ] || exit $status
 
 # ---- a template that renders otherwise than ggcc did is found by the self-test ----
