@@ -21,6 +21,7 @@ static const char whole[] =
     "rope rot halves dims=4 base=10000 scale=0.25 yarn ext=1 attn=1.1 beta_fast=32 beta_slow=1 orig=4096\n"
     "rope plain dims=2 base=1000000 scale=1\n"
     "param scale values=[0.1f, 0.1, -inf]\n"
+    "numbers big values=[0, 9007199254740992]\n"
     "\n"
     "stage block layered {\n"
     "    weight norm type=F32 shape=[8] out=1 in=8 tensors=[0, 7, 14]\n"
@@ -165,6 +166,9 @@ static Graph *make(Arena *a) {
     Param p = {.name = S("scale"), .value = NEWN(a, double, 3)};
     p.value[0] = (double) 0.1f, p.value[1] = 0.1, p.value[2] = -HUGE_VAL;
     *PUSH(a, g->param, g->n_param, g->cap_param) = p;
+    Numbers big = {.name = S("big"), .n = 2, .value = NEWN(a, int64_t, 2)};
+    big.value[1] = INT64_C(1) << 53;
+    *PUSH(a, g->numbers, g->n_numbers, g->cap_numbers) = big;
     add_block(g, x);
     add_head(g, x, g->logits);
     *PUSH(a, g->run, g->n_run, g->cap_run) = (Run){0, 0, 3};
