@@ -112,6 +112,18 @@ static void load_libraries(Arena *a, Spec *spec, const Spec *user, const char *c
     }
 }
 
+bool library_tells(Arena *a, const char *use, Str key) {
+    Text t;
+    if (!library_text(a, str(use), "arch-specs/", NULL, &t)) return false;
+    const Spec *lib = spec_parse(a, t.path, t.text);
+    for (int i = 0; i < lib->body.n; i++) {
+        const Stmt *s = lib->body.stmt[i];
+        for (int j = 0; (s->kind == S_EXPECT || s->kind == S_IGNORE) && j < s->n_name; j++)
+            if (str_eq(s->name[j], key)) return true;
+    }
+    return false;
+}
+
 static Spec *load(Arena *a, Text t, const char *const *arch_dir) {
     Spec *spec = spec_parse(a, t.path, t.text);
     if (!spec->n_arch) fail("%s: does not say which architecture it describes; its first line is 'arch NAME'", t.path);

@@ -4,6 +4,7 @@
 // its line says so
 // (`# GUESS`): pairs of the rotation, activations, the order of norms. What it cannot tell stands at the top as a list.
 #include "build.h"
+#include "spec.h"
 
 #include <string.h>
 
@@ -242,7 +243,7 @@ static void ignore_rest(Draft *d) {
         Str own = {k.p + prefix.n, k.n - prefix.n};
         if (str_starts(own, "rope.scaling") || str_is(own, "context_length") || str_is(own, "attention.value_length"))
             continue;
-        if (str_is(own, "vocab_size")) continue;
+        if (str_is(own, "vocab_size") || library_tells(d->a, "lib/decoder", own)) continue;
         out(&d->keys, "ignore %.*s    # GUESS: the draft does not know what it is for\n", FMT(own));
         out(&d->doubts, "#   key %.*s\n", FMT(own));
     }

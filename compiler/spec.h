@@ -158,6 +158,8 @@ static inline Loc loc_at(const Source *s, uint32_t pos) {
 // archs.c: descriptions by the architecture they describe, libraries loaded. Fails with the nearest names.
 struct BuildOptions;
 Spec *spec_find(Arena *a, Str arch, const char *arch_file, const char *const *arch_dir);
+// Does this library part say what a key must be, or that it does not matter?
+bool library_tells(Arena *a, const char *use, Str key);
 bool is_option_word(Str name); // first, halves, ..: which of several ways
 
 #endif
