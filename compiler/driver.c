@@ -13,9 +13,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 // ---- stages ----
+
+// Seconds of the processor so far: what other programs do does not count.
+static double processor(void) {
+    return (double) clock() / CLOCKS_PER_SEC;
+}
 
 static bool dumps(const CompileOptions *opt, const char *stage) {
     return opt->dump && !strcmp(opt->dump, stage);
@@ -28,9 +34,11 @@ static _Noreturn void dump_and_stop(const Out *o) {
 }
 
 Compilation compile_graph(Arena *a, const char *model, const CompileOptions *opt) {
+    double t0 = processor();
     Compilation c = {.arena = a, .gguf = gguf_open(model)};
     c.graph = graph_build(a, c.gguf, &opt->build);
     graph_check(c.graph, false);
+    c.code_seconds = processor() - t0;
     if (dumps(opt, "graph")) {
         Out o = out_new(a);
         graph_print(c.graph, &o);
@@ -50,60 +58,87 @@ static uint64_t hash_of(const Compilation *c, const CompileOptions *opt) {
     return hash64(c->tokenizer.p, c->tokenizer.n, h);
 }
 
+// What a program needs beside its graph. Before what takes long: here it shows whether there is a compiler at all.
+static void find_tools_and_text(Compilation *c, const CompileOptions *opt) {
+    c->tools = toolchain_find(opt->cc, opt->march);
+    c->tokenizer = tokenizer_build(c->arena, c->gguf, &opt->tokenizer);
+    c->chat = chat_code(c->arena, c->gguf, &opt->chat, c->tokenizer, opt->tokenizer.n_stop > 0);
+}
+
+// From the graph to the plan; the passes change the graph.
+static void plan_from_graph(Compilation *c, const CompileOptions *opt) {
+    Arena *a = c->arena;
+    const Target *target = target_for(a, c->tools.cc, c->tools.march);
+    double t0 = processor();
+    c->plan = plan_make(c->graph, target, &opt->plan);
+    c->code_seconds += processor() - t0;
+    Out o = out_new(a);
+    if (dumps(opt, "fused")) graph_print(c->graph, &o), dump_and_stop(&o);
+    if (dumps(opt, "plan")) plan_print(c->plan, &o), dump_and_stop(&o);
+    c->plan->hash = hash_of(c, opt);
+}
+
 Compilation compile_plan(Arena *a, const char *model, const CompileOptions *opt) {
     Compilation c = compile_graph(a, model, opt);
-    c.tools = toolchain_find(opt->cc, opt->march);
-    c.tokenizer = tokenizer_build(a, c.gguf, &opt->tokenizer);
-    c.chat = chat_code(a, c.gguf, &opt->chat, c.tokenizer, opt->tokenizer.n_stop > 0);
-    c.plan = plan_make(c.graph, target_for(a, c.tools.cc, c.tools.march), &opt->plan);
-    Out o = out_new(a);
-    if (dumps(opt, "fused")) graph_print(c.graph, &o), dump_and_stop(&o);
-    if (dumps(opt, "plan")) plan_print(c.plan, &o), dump_and_stop(&o);
-    c.plan->hash = hash_of(&c, opt);
+    find_tools_and_text(&c, opt);
+    plan_from_graph(&c, opt);
     return c;
 }
 
 // A few tokens through the interpreter: what the program's own self-test must find again.
-static Str selftest_text(const Compilation *c, const CompileOptions *opt, const Graph *spec) {
-    (void) opt;
+enum { SELFTEST_TOKENS = 4 };
+typedef struct {
+    int n;
+    int32_t ids[SELFTEST_TOKENS], top[SELFTEST_TOKENS]; // the tokens, the best one after each
+    int64_t width;                                      // of the logits, of which the probes are some
+    float probe[SELFTEST_TOKENS][SELFTEST_PROBES];
+    double deviation; // standard deviation of all logits
+} SelfTestValues;
+
+// From the graph as the description says it, before any pass.
+static SelfTestValues selftest_values(const Graph *g) {
+    SelfTestValues s = {.n = g->n_ctx < SELFTEST_TOKENS ? (int) g->n_ctx : SELFTEST_TOKENS};
+    bool want[SELFTEST_TOKENS];
+    for (int i = 0; i < s.n; i++) s.ids[i] = (int32_t) ((1 + 7919 * (int64_t) i) % g->n_vocab), want[i] = true;
+    Interp *in = interp_new(g, 0);
+    s.width = shape_size(g->global[g->logits].shape);
+    const float *logits = interp_eval(in, s.ids, s.n, want);
+    double sum = 0, square = 0, count = (double) s.n * (double) s.width;
+    for (int i = 0; i < s.n; i++) {
+        const float *row = logits + (int64_t) i * s.width;
+        for (int64_t v = 0; v < s.width; v++) {
+            if (row[v] > row[s.top[i]]) s.top[i] = (int32_t) v;
+            sum += row[v], square += (double) row[v] * row[v];
+        }
+        for (int k = 0; k < SELFTEST_PROBES; k++) s.probe[i][k] = row[k * s.width / SELFTEST_PROBES];
+    }
+    s.deviation = sqrt(fmax(square / count - sum / count * (sum / count), 0));
+    interp_free(in);
+    return s;
+}
+
+static Str selftest_text(const Compilation *c, const SelfTestValues *s) {
     Arena *a = c->arena;
-    enum { N = 4 };
-    int32_t ids[N];
-    bool want[N];
-    for (int i = 0; i < N; i++) ids[i] = (int32_t) ((1 + 7919 * (int64_t) i) % spec->n_vocab), want[i] = true;
-    int n = spec->n_ctx < N ? (int) spec->n_ctx : N;
-    Interp *in = interp_new(spec, 0);
-    int64_t width = shape_size(spec->global[spec->logits].shape);
-    const float *logits = interp_eval(in, ids, n, want);
     Out o = out_new(a);
     out(&o,
         "\n// What the interpreter gives for a few tokens; `selftest` compares.\n// clang-format off\nstatic const "
         "int32_t selftest_ids[] = {");
-    for (int i = 0; i < n; i++) out(&o, "%s%d", i ? ", " : "", ids[i]);
+    for (int i = 0; i < s->n; i++) out(&o, "%s%d", i ? ", " : "", s->ids[i]);
     out(&o, "};\nstatic const SelfCheck selftest_check[] = {\n");
-    double sum = 0, square = 0;
-    for (int i = 0; i < n; i++) {
-        const float *row = logits + (int64_t) i * width;
-        int32_t top = 0;
-        for (int64_t v = 0; v < width; v++) {
-            if (row[v] > row[top]) top = (int32_t) v;
-            sum += row[v], square += (double) row[v] * row[v];
-        }
-        out(&o, "    {%d, %d, {", i, top);
+    for (int i = 0; i < s->n; i++) {
+        out(&o, "    {%d, %d, {", i, s->top[i]);
         for (int k = 0; k < SELFTEST_PROBES; k++)
-            out(&o, "%s%lld", k ? ", " : "", (long long) (k * width / SELFTEST_PROBES));
+            out(&o, "%s%lld", k ? ", " : "", (long long) (k * s->width / SELFTEST_PROBES));
         out(&o, "}, {");
         for (int k = 0; k < SELFTEST_PROBES; k++)
-            out(&o, "%s%.*s", k ? ", " : "", FMT(c_float(a, row[k * width / SELFTEST_PROBES])));
+            out(&o, "%s%.*s", k ? ", " : "", FMT(c_float(a, s->probe[i][k])));
         out(&o, "}},\n");
     }
-    double count = (double) n * (double) width, std = sqrt(fmax(square / count - sum / count * (sum / count), 0));
     bool exact = true; // inputs never rounded, cache in f32
     for (int i = 0; i < c->plan->n_weight; i++) exact &= c->plan->weight[i].layout != LAYOUT_PANELS;
-    double tolerance = std * (exact && c->plan->kv_f32 ? 2e-3 : 0.5);
-    out(&o, "};\n// clang-format on\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", n, n,
-        FMT(c_float(a, tolerance)));
-    interp_free(in);
+    double tolerance = s->deviation * (exact && c->plan->kv_f32 ? 2e-3 : 0.5);
+    out(&o, "};\n// clang-format on\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", s->n,
+        s->n, FMT(c_float(a, tolerance)));
     return out_text(&o);
 }
 
@@ -128,18 +163,23 @@ static Str facts_text(const Compilation *c) {
 }
 
 Compilation compile_source(Arena *a, const char *model, const CompileOptions *opt) {
-    Compilation c = compile_plan(a, model, opt);
-    const Graph *spec = graph_build(a, c.gguf, &opt->build); // passes changed the other one
+    Compilation c = compile_graph(a, model, opt);
+    find_tools_and_text(&c, opt);
+    SelfTestValues values = {0};
+    if (!opt->dump || dumps(opt, "source")) values = selftest_values(c.graph);
+    plan_from_graph(&c, opt);
     EmitOptions e = {.source_name = base_name(model), .weights_path = opt->weights, .facts = facts_text(&c)};
     e.rerank = template_rerank(c.gguf);
-    e.selftest = selftest_text(&c, opt, spec);
+    e.selftest = selftest_text(&c, &values);
     const char *program = c.graph->name.n &&
             strspn(str_z(a, c.graph->name), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
                 c.graph->name.n &&
             c.graph->name.p[0] != '-'
         ? str_z(a, c.graph->name)
         : "program";
+    double t0 = processor();
     c.source = emit_model(c.plan, &e, str_z(a, build_command(a, &c.tools, c.plan->target, program)));
+    c.code_seconds += processor() - t0;
     if (dumps(opt, "source")) dump_and_stop(&(Out){.p = (char *) c.source.p, .n = c.source.n});
     return c;
 }
@@ -252,23 +292,30 @@ static void check_outputs(const char *model, const char *path, const CompileOpti
     refuse_same_file(path, opt->weights, "the file for the weights");
 }
 
+static void note_plan(const Compilation *c, double began) {
+    note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s (code %.0f ms)",
+        FMT(c->graph->arch), FMT(str_plain(c->arena, c->graph->name)), (long long) c->graph->n_layer,
+        (long long) c->graph->n_ctx, (double) c->plan->weight_bytes / 1e6, c->plan->n_kernel, now_seconds() - began,
+        1e3 * c->code_seconds);
+}
+
 void cmd_build(const char *model, const char *path, const CompileOptions *opt) {
     double t0 = now_seconds();
     Arena *a = arena_new();
     check_outputs(model, path, opt);
     Compilation c = compile_source(a, model, opt);
-    note("%.*s: %.*s, %lld layers, context %lld, weights %.1f MB, kernels %d, planned %.2f s", FMT(c.graph->arch),
-        FMT(str_plain(a, c.graph->name)), (long long) c.graph->n_layer, (long long) c.graph->n_ctx,
-        (double) c.plan->weight_bytes / 1e6, c.plan->n_kernel, now_seconds() - t0);
+    note_plan(&c, t0);
     build_at(&c, path, opt);
     note("%s: %.1f s", path, now_seconds() - t0);
 }
 
 void cmd_emit(const char *model, const char *dir, const CompileOptions *opt) {
+    double t0 = now_seconds();
     Arena *a = arena_new();
     CompileOptions beside = *opt;
     if (!beside.weights) beside.weights = "weights.bin";
     Compilation c = compile_source(a, model, &beside);
+    note_plan(&c, t0);
     if (mkdir(dir, 0777) && errno != EEXIST) fail("cannot make the folder %s: %s", dir, strerror(errno));
     write_sources(&c, dir);
     const char *weights =

@@ -27,6 +27,7 @@ typedef struct {
     Str tokenizer; // the blob
     ChatCode chat; // its templates
     Str source;    // model.c
+    double code_seconds; // of the processor: graph, passes, plan and printing, without tables, self-test and hashes
 } Compilation;
 
 // Stages up to the graph (the interpreter's), the plan, the source. Each runs the ones before it.

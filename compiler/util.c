@@ -421,9 +421,8 @@ const char *temp_dir(void) {
     if (!base || !*base) base = "/tmp";
     if (snprintf(temp_path, sizeof temp_path, "%s/ggcc-XXXXXX", base) >= (int) sizeof temp_path)
         fail("TMPDIR is longer than 1000 bytes; set a shorter one");
-    sigset_t all, before; // no signal between the folder and the note that it is there
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
+    sigset_t all, before;
+    sigfillset(&all), sigprocmask(SIG_BLOCK, &all, &before); // until it is noted that the folder is there
     have_temp = mkdtemp(temp_path) != NULL;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (!have_temp)
