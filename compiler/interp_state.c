@@ -193,8 +193,7 @@ static void do_attention(Interp *in, const Node *n, const Value *x, float *y, in
 
 // ---- picks ----
 
-// The score of every candidate: a position, weighed over all heads, or a block of positions, its best over the group's
-// heads.
+// The score of every candidate: a position, weighed over all heads, or a block of positions, its best for the set's head.
 static int64_t pick_scores(
     const Interp *in, const Node *n, const Value *x, int r, int64_t set, int64_t from, int64_t to, double *score) {
     const State *s = &in->stage->state[n->state];
@@ -208,7 +207,7 @@ static int64_t pick_scores(
         double total = 0, best = -INFINITY;
         for (int64_t h = 0; h < heads; h++) {
             int64_t g = h / (heads / groups);
-            if (!weighted && g != set) continue;
+            if (!weighted && h != set) continue;
             double dot = 0;
             for (int64_t i = 0; i < d; i++)
                 dot += (double) value_row(&x[0], r)[h * d + i] * c->k[p * groups * d + g * d + i];

@@ -87,14 +87,21 @@ static bool same_rope(const RopeValue *x, const RopeValue *y) {
         memcmp(p->section, q->section, sizeof p->section) == 0;
 }
 
+// A tensor, or the first factors of a longer one: T[0..n].
 static Tensor *factors_of(Build *b, Scope *s, const Expr *e, int64_t dims) {
     if (!e) return NULL;
-    Value v = eval(b, s, e);
+    const Expr *slice = e->kind == E_SLICE ? e : NULL;
+    Value v = eval(b, s, slice ? slice->arg[0] : e);
     if (v.kind == V_NONE) return NULL;
     if (v.kind != V_TENSOR) fail_at(LOC(e), "factors: takes a tensor; this is %s", kind_show(v));
     if (!v.tensor->present) return NULL;
-    if (v.tensor->decl->in || layout_size(v.tensor->out, LOC(e)) != dims / 2)
-        fail_at(LOC(e), "one factor for each of the %lld pairs is needed", (long long) dims / 2);
+    int64_t there = v.tensor->decl->in ? 0 : layout_size(v.tensor->out, LOC(e)), n = there;
+    if (slice) {
+        n = eval_size(b, s, slice->arg[2], "the end of the slice");
+        if (eval_size(b, s, slice->arg[1], "its start") || n > there)
+            fail_at(LOC(e), "factors: takes the first of a tensor's, T[0..n]; this one has %lld", (long long) there);
+    }
+    if (n != dims / 2) fail_at(LOC(e), "one factor for each of the %lld pairs is needed", (long long) dims / 2);
     v.tensor->used = true;
     return v.tensor;
 }

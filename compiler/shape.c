@@ -270,7 +270,7 @@ static Shape attention_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
 
 static Shape pick_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     const State *c = cache_of(s, spec);
-    int64_t sets = spec.n_in > 2 ? 1 : c->k.d[0];
+    int64_t sets = spec.n_in > 2 ? 1 : q.d[0];
     if (q.n != 2 || q.d[1] != c->k.d[1] || q.d[0] % c->k.d[0]) shape_error(g, spec, "q", q, c->k);
     if (spec.n_in > 2 && shape_size(s->node[spec.in[2]].shape) != q.d[0])
         shape_error(g, spec, "the weights", s->node[spec.in[2]].shape, flat(q.d[0]));

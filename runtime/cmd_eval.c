@@ -83,11 +83,12 @@ static int logits(Program *p, const Options *o, Rows *r, const int32_t *ids, int
     if (!result)
         result = outfile_open(&r->file, o->output, (uint64_t) r->n * (uint64_t) p->info->n_vocab * sizeof(float));
     if (!result) {
-        int end = 0; // what lies behind the last wanted position changes nothing
+        int end = 0; // what lies behind the last wanted position changes nothing, unless a text is read as a whole
         for (int i = 0; i < r->n; i++) {
             want[r->wanted[i].pos] = 1;
             end = r->wanted[i].pos + 1;
         }
+        if (p->info->whole) end = n;
         for (int i = 1; r->file.direct && i < r->n && !result; i++)
             if (r->wanted[i].row < r->wanted[i - 1].row)
                 result =

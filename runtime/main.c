@@ -45,6 +45,8 @@ static int dispatch(int argc, char **argv) {
     if (options.help) return options_help(command);
     if (command->logits && strcmp(model_info.result, "logits"))
         return complain("%s works on logits, and this model gives '%s'; see embed", name, model_info.result);
+    if (command->logits && model_info.whole && command->run != cmd_logits)
+        return complain("%s goes from token to token, and this model reads a text as a whole; see logits", name);
     return command->run(&options);
 }
 

@@ -25,6 +25,16 @@ void state_init(State *s, const ModelInfo *info, const Memory *m) {
     }
 }
 
+// What nobody wrote is 0 in every page: a saved state does not depend on who had its pages before.
+uint32_t state_take(State *s, int group) {
+    Pool *p = &s->pool[group];
+    uint32_t page = p->free_list[--p->n_free];
+    uint64_t bytes = s->info->group[group].page_bytes;
+    if (page < p->fresh) memset(p->pool + page * bytes, 0, bytes);
+    else p->fresh = page + 1;
+    return page;
+}
+
 static uint32_t *table_of(const State *s, int group, int seq) {
     return s->pool[group].table + (size_t) seq * (size_t) s->n_table;
 }
@@ -75,7 +85,7 @@ int state_reserve(State *s, int seq, int n) {
         if (!q->held[g]) q->first[g] = group_records(&s->info->group[g], q->n_past) / PAGE;
         while (n > 0 && q->first[g] + q->held[g] <= last) {
             if (!p->n_free) return complain("no page of state is left in group %s", s->info->group[g].name);
-            table[q->first[g] + q->held[g]++] = p->free_list[--p->n_free];
+            table[q->first[g] + q->held[g]++] = state_take(s, g);
         }
     }
     return 0;

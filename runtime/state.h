@@ -10,6 +10,7 @@ typedef struct {
     uint32_t *table;     // [n_seq][n_table]: the page that holds positions PAGE*i .., for the pages a sequence holds
     uint32_t *free_list; // [pages]: of the first n_free the last is given out next
     uint32_t n_free, pages;
+    uint32_t fresh; // pages from here on were never given out: they hold zeros
 } Pool;
 
 typedef struct {
@@ -26,6 +27,7 @@ static inline int32_t *state_ids(const State *s, int seq) {
     return s->ids + (size_t) seq * ((size_t) s->n_ctx + 1);
 }
 void state_reset(State *s, int seq);
+uint32_t state_take(State *s, int group); // one more page, of zeros; the caller has seen that one is free
 
 // Before a forward: pages for the n <= max_batch positions after n_past. Frees what no row of that batch sees.
 int state_reserve(State *s, int seq, int n);

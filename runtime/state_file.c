@@ -152,7 +152,7 @@ static int restore(State *s, int seq, const uint8_t *file, const Header *h) {
             return complain("no page of state is left in group %s", s->info->group[g].name);
         q->first[g] = h->first[g];
         for (; q->held[g] < h->held[g]; from += h->page_bytes[g]) {
-            uint32_t page = p->free_list[--p->n_free];
+            uint32_t page = state_take(s, g);
             p->table[(size_t) seq * (size_t) s->n_table + (size_t) (q->first[g] + q->held[g]++)] = page;
             memcpy(p->pool + page * h->page_bytes[g], from, h->page_bytes[g]);
         }

@@ -35,8 +35,8 @@ def descriptions():
 
 
 def table():
-    """[(arch, sets)], {arch: why llama.cpp is no reference}"""
-    variants, unable = [], {}
+    """[(arch, words)], {arch: why llama.cpp is no reference}, {short word: settings}"""
+    variants, unable, short = [], {}, {}
     with open(TABLE) as f:
         for line in f:
             words = line.split("#")[0].split()
@@ -44,12 +44,14 @@ def table():
                 continue
             if len(words) > 1 and words[1] == "!":
                 unable[words[0]] = " ".join(words[2:])
+            elif words[0][0] == "@":
+                short[words[0]] = words[2:]
             else:
                 variants.append((words[0], words[1:]))
     for arch in descriptions():
         if arch not in unable and arch not in [a for a, _ in variants]:
             variants.append((arch, []))
-    return variants, unable
+    return variants, unable, short
 
 
 def run(argv, what, log=None):
@@ -93,28 +95,36 @@ def golden_of(name, model, golden):
     return want
 
 
-def one(arch, words, a):
-    sets = [w for w in words if not w.startswith("rows=")]
-    rows = int(([w[5:] for w in words if w not in sets] or [N])[0])
+def asked(words, short):
+    """Of the words of a line: what synth is given, the ids, and the positions that are compared."""
+    sets = [s for w in words for s in short.get(w, [w])]
+    rows = next((int(s[5:]) for s in sets if s.startswith("rows=")), N)
     at = AT if rows == N else [int(x) for x in np.linspace(0, rows - 1, len(AT))]
+    return [s for s in sets if not s.startswith("rows=")], np.random.RandomState(5).randint(3, 280, size=rows), at
+
+
+def one(arch, words, a):
+    # Without flash attention llama.cpp selects no blocks; with it, some sums are in half precision.
+    flash, tol = ("1", 5 * a.tol) if "@flash" in words else ("0", a.tol)
+    sets, ids, at = asked(words, a.short)
     with tempfile.TemporaryDirectory() as d:
-        model, ids, out = d + "/model.gguf", d + "/ids", d + "/out"
-        with open(ids, "w") as f:
-            f.write(" ".join(map(str, np.random.RandomState(5).randint(3, 280, size=rows))) + "\n")
+        model, text, out = d + "/model.gguf", d + "/ids", d + "/out"
+        with open(text, "w") as f:
+            f.write(" ".join(map(str, ids)) + "\n")
         run([a.ggcc, "synth", arch, "-o", model, "--quiet"] + [x for s in sets for x in ("--set", s)], "synth")
         name, shown = " ".join([arch] + words), ",".join(map(str, at))
         if a.peers:
-            run([os.path.join(a.peers, "bin", "lc_logits"), model, ids, out, "all", "f32", "1"], "llama.cpp")
-            a.made[name] = want = reduced(np.fromfile(out, "<f4").reshape(rows, -1)[at], model)
+            run([os.path.join(a.peers, "bin", "lc_logits"), model, text, out, "all", "f32", "1", flash], "llama.cpp")
+            a.made[name] = want = reduced(np.fromfile(out, "<f4").reshape(len(ids), -1)[at], model)
             os.unlink(out)
         else:
             want = golden_of(name, model, a.golden)
-        run([a.ggcc, "logits", model, "--ids", ids, "--at", shown, "-o", out], "ggcc logits")
-        worst = compare("interpreter", np.fromfile(out, "<f4"), want, a.tol, at)
+        run([a.ggcc, "logits", model, "--ids", text, "--at", shown, "-o", out], "ggcc logits")
+        worst = compare("interpreter", np.fromfile(out, "<f4"), want, tol, at)
         if a.compiled:
             run([a.ggcc, "build", "--quiet", model, "-o", d + "/program"], "ggcc build")
-            run([d + "/program", "logits", "--ids", ids, "--at", shown, "-o", out], "program")
-            worst = max(worst, compare("program", np.fromfile(out, "<f4"), want, a.tol, at))
+            run([d + "/program", "logits", "--ids", text, "--at", shown, "-o", out], "program")
+            worst = max(worst, compare("program", np.fromfile(out, "<f4"), want, tol, at))
         return worst
 
 
@@ -149,7 +159,7 @@ def main():
     ap.add_argument("-v", action="store_true", help="a line for each variant, not only for those that differ")
     a = ap.parse_args()
     a.made, a.golden = {}, {} if a.peers else load()
-    variants, unable = table()
+    variants, unable, a.short = table()
     only = re.compile("^(%s)$" % a.only) if a.only else re.compile("")
     variants = [v for v in variants if only.search(v[0])]
     good = 0

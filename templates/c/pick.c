@@ -1,10 +1,8 @@
 // The best positions, or blocks of positions, for each row: of what it sees, the TOP with the largest scores, larger
-// first, the lower one of
-// equals; -1 where there are fewer. In: queries [rows][H][D], keys in pages (rows of D: latent.h), WEIGHTED: weights
-// [rows][H]. Out: [rows][SETS][TOP].
+// first, the lower one of equals; -1 where there are fewer. In: queries [rows][H][D], keys in pages (rows of D:
+// latent.h), WEIGHTED: weights [rows][H]. Out: [rows][SETS][TOP].
 // WEIGHTED: a position's score is the sum over heads of weight times max(query . key, 0), in order of heads; one set.
-// Else a
-// block's score is its largest query . key over the heads of one kv head, a set each, and the last LOCAL blocks always
+// Else each head of the query has a set: a block's score is its largest query . key, and the last LOCAL blocks always
 // come first.
 // A key may be a record of EVERY positions, which is there from the last of them on; REST: behind the best comes the
 // record that is not there yet, if it has begun. A piece is one row and one set.
@@ -64,8 +62,8 @@ enum {
 // Scores of the page's positions, added to or compared with what the blocks have.
 static void pick_page(const uint8_t *restrict k, const float *restrict q, const float *restrict weight, int page,
     int from, int to, float *restrict score) {
-    _Alignas(64) float s[H / G * (WEIGHTED ? G : 1)][PAGE];
-    const int heads = H / G * (WEIGHTED ? G : 1);
+    _Alignas(64) float s[WEIGHTED ? H : 1][PAGE];
+    const int heads = WEIGHTED ? H : 1;
     if (WEIGHTED && G > 1)
         for (int g = 0; g < G; g++)
             latent_scores(k + (size_t) g * PAGE * D * bytes_KV, bytes_KV == 4, q + g * (H / G) * D, D, H / G, from, to,
@@ -130,8 +128,8 @@ static void pick(const Model *m, uint64_t at, const float *restrict q, const flo
     for (int i = 0; i < count; i++) score[i] = -__builtin_inff();
     for (int page = first / PAGE * PAGE; page <= last; page += PAGE) {
         const uint8_t *k =
-            state_page(m, GROUP, PAGE_BYTES, seq[r], page) + at + (size_t) (WEIGHTED ? 0 : set) * PAGE * D * bytes_KV;
-        pick_page(k, q + ((size_t) r * H + (size_t) (WEIGHTED ? 0 : set * (H / G))) * D, weights + (size_t) r * H, page,
+            state_page(m, GROUP, PAGE_BYTES, seq[r], page) + at + (size_t) (WEIGHTED ? 0 : set / (H / G)) * PAGE * D * bytes_KV;
+        pick_page(k, q + ((size_t) r * H + (size_t) (WEIGHTED ? 0 : set)) * D, weights + (size_t) r * H, page,
             first > page ? first - page : 0, last - page < PAGE ? last - page : PAGE - 1, score);
     }
     for (int i = count > LOCAL ? count - LOCAL : 0; i < count; i++) score[i] = __builtin_inff();

@@ -170,10 +170,10 @@
         NULL},
     {"pick blocks",
         "weight wq type=F32 shape=[64, 64]\nweight wk type=F32 shape=[32, 64]\nstate kv k=[2, 16] v=[2, 16]\nweight iq "
-        "type=F32 shape=[24, 64] exact\nweight ik type=F32 shape=[24, 64] exact\nstate idx k=[2, 12]\nweight sinks "
+        "type=F32 shape=[24, 64] exact\nweight ik type=F32 shape=[12, 64] exact\nstate idx k=[1, 12]\nweight sinks "
         "type=F32 shape=[4]",
         "q = matmul(x) weight=wq : [4, 16]\nk = matmul(x) weight=wk : [2, 16]\nh = put(k, k) state=kv\na = matmul(x) "
-        "weight=iq : [2, 12]\nb = matmul(x) weight=ik : [2, 12]\n"
+        "weight=iq : [2, 12]\nb = matmul(x) weight=ik : [1, 12]\n"
         "g = put(b) state=idx\ns = pick(a, g) top=3 block=4 local=1\nz = weight weight=sinks\no = attention(q, h, z, "
         "s) scale=0.25 block=4\ny = reshape(o) : [64]",
         NULL},
