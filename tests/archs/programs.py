@@ -113,8 +113,8 @@ def check_embedding(p):
     return "threads"
 
 
-def check_bits(p, text):
-    whole = re.search(r"\b(all|around)\b", text)
+def check_bits(p, model, text):
+    whole = re.search(r" sees=(all|around)", good(GGCC, "build", model, "-o", p.path, "--dump", "graph").out.decode())
     if not re.search(r"^\s*logits\s*=", text, re.M):
         return check_embedding(p)
     if whole:
@@ -140,7 +140,7 @@ def check_model(name, arch, words, text):
         else:
             synth(arch, model, *peers.asked(words, SHORT)[0])
         build(model, program, "--quiet")
-        return right(program, name, words, model, work) + check_bits(Program(program, LENGTHS), text)
+        return right(program, name, words, model, work) + check_bits(Program(program, LENGTHS), model, text)
     finally:
         shutil.rmtree(work)
 
