@@ -437,6 +437,10 @@ Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
     }
     for (int i = 0; i < t->n_source; i++) bind_source(b, s, d, t, i, group, n);
     if (d->ids) check_ids(b, t);
+    if (d->source && d->source->n > 1 && t->n_source == 1 && s->layer < 0 && !str_eq(t->source[0].name, t->name))
+        fact(b, t->name,
+            d->comment.n ? str_fmt(b->a, "'%.*s' (%.*s)", FMT(t->source[0].name), FMT(d->comment))
+                         : str_fmt(b->a, "'%.*s'", FMT(t->source[0].name)));
     if (d->in) t->in = group[1].l;
     t->out = (Layout){0, NULL};
     int cap = 0;

@@ -241,7 +241,7 @@ static void mark_read(Build *b, Scope *s, const Expr *e) {
     Scope *owner;
     Binding *bind = e->kind == E_NAME ? scope_find(s, e->name, &owner) : NULL;
     if (e->kind == E_STR && memchr(e->name.p, '.', e->name.n)) key_absolute(b, e->name, LOC(e));
-    if (e->kind == E_NAME && !bind) {
+    if (e->kind == E_NAME && !bind && !is_builtin(e->name)) { // `attention(..)` reads no key `attention.causal`
         Str key = key_full(b, e->name), group = str_fmt(b->a, "%.*s.", FMT(key));
         if (b->synth) synth_unread(b, key);
         for (int i = 0; i < b->gguf->n_key; i++)

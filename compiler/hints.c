@@ -161,7 +161,12 @@ static Str origin(Build *b, Scope *s, Str name) {
                   FMT(span(d->src, d->expr->pos, d->expr->end)))
             : S("");
     for (int i = 0; d && d->kind <= S_FLAG && i < b->g->n_fact; i++)
-        if (owner == b->file && str_eq(b->g->fact[i].name, name)) return b->g->fact[i].note;
+        if (owner == b->file && str_eq(b->g->fact[i].name, name)) {
+            const Expr *first = d->expr->kind == E_OR ? d->expr->arg[0] : NULL;
+            bool absent = first && first->kind == E_NAME && key_find(b, key_full(b, first->name)) < 0;
+            Str note = b->g->fact[i].note;
+            return absent ? str_fmt(b->a, "%.*s; the file has no '%.*s'", FMT(note), FMT(first->name)) : note;
+        }
     if (bind->progress != DONE || bind->value.kind != V_NUM) return S("");
     return str_fmt(b->a, "%s%s", value_show(b, bind->value), from_key(b, bind->value));
 }
