@@ -19,6 +19,7 @@ TYPES = {
     "IQ4_XS": (23, 256, 136, (0,)), "BF16": (30, 1, 2, ()), "MXFP4": (39, 32, 17, ()),
 }
 BY_NUMBER = {number: (name, block, size) for name, (number, block, size, _) in TYPES.items()}
+BY_NUMBER.update({26: ("I32", 1, 4), 27: ("I64", 1, 8)})  # tables of ids
 
 
 class Reader:
