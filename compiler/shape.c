@@ -275,7 +275,8 @@ static Shape pick_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     if (spec.n_in > 2 && shape_size(s->node[spec.in[2]].shape) != q.d[0])
         shape_error(g, spec, "the weights", s->node[spec.in[2]].shape, flat(q.d[0]));
     if (spec.num[0] < 1 || spec.num[1] < 1) fail_at(spec.loc, "pick: top and block must be at least 1");
-    if (spec.num[3] && (spec.n_in < 3 || spec.num[1] > 1)) fail_at(spec.loc, "pick: rest goes with weighted scores");
+    if (spec.num[3] && (spec.n_in < 3 || spec.num[1] > 1 || spec.num[3] != 1 || state_every(c) < 2))
+        fail_at(spec.loc, "pick: rest goes with weighted scores of records of several positions");
     return (Shape){.n = 2, .d = {sets, spec.num[0] + spec.num[3]}};
 }
 

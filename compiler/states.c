@@ -329,7 +329,7 @@ Value call_pick(Build *b, Scope *s, const Expr *e, Op op) {
     if (most < 1) most = 1;
     if (spec.num[0] > most) spec.num[0] = most; // more than there can be: all
     const Expr *rest = named(e, "rest");
-    if (rest && eval_flag(b, s, rest)) spec.num[3] = 1;
+    spec.num[3] = rest && eval_flag(b, s, rest) && keys.at.state->every > 1;
     if (str_is(how, "weighted_relu")) {
         if (score->n != 2) fail_at(LOC(score), "weighted_relu takes one weight for each head of q");
         spec.in[spec.n_in++] = node_of(b, eval(b, s, score->arg[1]), LOC(score->arg[1]));
