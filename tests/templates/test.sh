@@ -9,11 +9,11 @@ src=$GGCC_SOURCE
 tools=$GGCC_BUILD/tests/templates
 warn="-Wall -Wextra -Wshadow -Wno-unused-function -Wno-psabi"
 include="-I$src/tests/templates -I$src/compiler -I$src/runtime"
-for f in "$src"/compiler/{format,template,util}.c "$GGCC_BUILD/embedded.c"; do
+for f in "$src"/compiler/{fail,format,template,util}.c "$GGCC_BUILD/embedded.c"; do
     $cc -std=gnu11 -O1 -ffp-contract=off -I"$src/compiler" -c "$f" -o "$work/$(basename "$f" .c).o" &
 done
 wait
-objects="$work/format.o $work/template.o $work/util.o $work/embedded.o"
+objects="$work/fail.o $work/format.o $work/template.o $work/util.o $work/embedded.o"
 
 status=0
 say() { [ ! -s "$work/log" ] || status=1; tail -20 "$work/log"; }
