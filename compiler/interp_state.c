@@ -307,16 +307,19 @@ static void do_recur(Interp *in, const Node *n, const Value *x, float *y) {
     Shape cell = in->stage->state[n->state].k, keys = {.n = 2, .d = {cell.d[0], cell.d[1]}};
     int64_t h = cell.d[0], k = cell.d[1], v = cell.d[2];
     float *m = state_memory(in, n, h * k * v);
+    int n_in = n->n_in - (n->num[1] != 0); // the last may be rates
     int64_t *index = interp_grow(NULL, (size_t) (6 * h * k), sizeof *index);
     double *e = interp_grow(NULL, (size_t) (5 * k + v), sizeof *e), *part[6];
-    for (int i = 0; i < 6; i++) part[i] = i < n->n_in ? e + (i < 2 ? i * k : i == 2 ? 5 * k : (i - 1) * k) : NULL;
-    for (int i = 0; i < n->n_in; i++)
+    for (int i = 0; i < 6; i++) part[i] = i < n_in ? e + (i < 2 ? i * k : i == 2 ? 5 * k : (i - 1) * k) : NULL;
+    for (int i = 0; i < n_in; i++)
         if (i != 2) interp_broadcast(keys, in->stage->node[n->in[i]].shape, index + i * h * k);
     for (int r = 0; r < in->n; r++)
         for (int64_t head = 0; head < h; head++, y += v) {
-            for (int i = 0; i < n->n_in; i++)
+            for (int i = 0; i < n_in; i++)
                 for (int64_t j = 0; j < (i == 2 ? v : k); j++)
                     part[i][j] = value_at(&x[i], r, i == 2 ? head * v + j : index[i * h * k + head * k + j]);
+            for (int64_t j = 0; n_in < n->n_in && j < k; j++) // rounded as where it is a value of its own
+                part[0][j] = (float) exp((float) (part[0][j] * value_at(&x[n_in], r, head * k + j)));
             recur_head(n, part[0], part[1], part[2], part[3], part[4], part[5], k, v, m + head * k * v, y);
         }
     free(index);

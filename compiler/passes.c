@@ -1,8 +1,9 @@
-// Passes that change what is computed where, but no value: simplify, tail_rows, merge_products, quantise_inputs; and
-// their list.
+// Passes that change what is computed where, but no value: simplify, tail_rows, merge_products, quantise_inputs,
+// inline_decay; and their list.
 // (fuse, which only partitions, is in fuse.c.) Each rebuilds a stage node by node, so that operands stay before their
 // uses.
 #include "passes.h"
+#include "shape.h"
 
 #include <string.h>
 
@@ -328,6 +329,42 @@ void quantise_inputs(Graph *g, Report *r, const PassOptions *opt) {
     }
 }
 
+// ---- inline_decay: a decay exp(a T), a a number for each head, T a weight, is computed where it is used ----
+// needs: nothing. keeps: every value. breaks: node numbers. For cells of vectors: there it is as large as the state, for
+// each row of a batch.
+
+static bool has_rates(const Rebuild *b, const Node *n, int *a, int *table) {
+    if (n->op != OP_recur || n->n_in != 4 || b->old[n->in[0]].op != OP_exp) return false;
+    const Shape cell = b->g->stage[b->stage].state[n->state].k;
+    const Node *product = &b->old[b->old[n->in[0]].in[0]];
+    if (cell.d[1] == 1 || cell.d[2] != 1 || product->op != OP_mul) return false;
+    for (int i = 0; i < 2; i++) {
+        *a = product->in[i], *table = product->in[1 - i];
+        const Node *x = &b->old[*a], *t = &b->old[*table];
+        Shape one = {.n = 2, .d = {cell.d[0], 1}}, each = {.n = 2, .d = {cell.d[0], cell.d[1]}};
+        if (t->op == OP_weight && shape_eq(x->shape, one) && shape_eq(t->shape, each)) return true;
+    }
+    return false;
+}
+
+void inline_decay(Graph *g, Report *r) {
+    for (int si = 0; si < g->n_stage; si++) {
+        Rebuild b = rebuild_begin(g, si);
+        for (int i = 0, a, table; i < b.n_old; i++) {
+            if (!has_rates(&b, &b.old[i], &a, &table)) {
+                rebuild_copy(&b, i);
+                continue;
+            }
+            NodeSpec spec = spec_of(&b.old[i]);
+            for (int j = 0; j < spec.n_in; j++) spec.in[j] = b.map[spec.in[j]];
+            spec.in[0] = b.map[a], spec.in[spec.n_in++] = b.map[table], spec.num[1] = 1;
+            b.map[i] = node_new(g, si, spec);
+            report(r, &g->stage[si], S("decay of recur: computed where it is used"), "");
+        }
+    }
+    simplify(g, NULL);
+}
+
 // ---- the list ----
 
 void run_passes(Graph *g, Report *r, const PassOptions *opt) {
@@ -336,6 +373,7 @@ void run_passes(Graph *g, Report *r, const PassOptions *opt) {
     tail_rows(g, r);
     merge_products(g, r);
     quantise_inputs(g, r, opt);
+    inline_decay(g, r);
     copy_pieces(g, r);
     graph_check(g, false);
     fuse(g, r, opt);

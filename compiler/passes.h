@@ -30,6 +30,7 @@ void simplify(Graph *g, Report *r);
 void tail_rows(Graph *g, Report *r);
 void merge_products(Graph *g, Report *r);
 void quantise_inputs(Graph *g, Report *r, const PassOptions *opt);
+void inline_decay(Graph *g, Report *r);
 void copy_pieces(Graph *g, Report *r);
 void fuse(Graph *g, Report *r, const PassOptions *opt);
 void name_values(Graph *g);

@@ -43,18 +43,28 @@ static void bind_operand(StateText *s, const char *row, const char *step, int i,
 static void print_recur(StateText *s) {
     const State *st = &s->q.stage->state[s->n->state];
     int64_t h = st->k.d[0], keys = st->k.d[1], values = st->k.d[2], work = keys * values;
-    bool erase = s->n->n_in > 4, thin = values == 1 && !erase;
+    bool rates = s->n->num[1] != 0, erase = s->n->n_in - rates > 4, thin = values == 1 && !erase;
     int64_t each = work >= 4096 ? 1 : (4096 + work - 1) / work; // heads of a piece: some thousand numbers of state
     if (each > h) each = h;
     fixed_text(&s->q, "m"), fixed_arg(&s->q, ARG_STATE_K, s->p->state_of[s->k->stage][s->n->state]);
-    for (int i = 0; i < 6; i++) fixed_operand(&s->q, s->n, i < s->n->n_in ? i : 0); // without erase they are not read
+    if (rates && !thin) fail_at(s->n->loc, "recur: rates are for cells of vectors, without erase");
+    if (thin) {
+        for (int i = 0; i < 4; i++) fixed_operand(&s->q, s->n, i);
+        int table = view_of(s->q.stage, s->n->in[s->n->n_in - 1]).base; // without rates it is not read
+        if (rates) fixed_arg(&s->q, ARG_WEIGHT, s->p->packed[s->k->stage][s->q.stage->node[table].weight]);
+        else fixed_operand(&s->q, s->n, 0);
+    } else {
+        for (int i = 0; i < 6; i++) // without erase they are not read
+            fixed_operand(&s->q, s->n, i < s->n->n_in ? i : 0);
+    }
     result_arg(s);
     bind(s, "H", h), bind(s, "K", keys), bind(s, "HEADS", each), bind(s, "BEFORE", s->n->num[0]),
         bind(s, "FIXED_BYTES", (int64_t) s->p->fixed_bytes);
     bind_operand(s, "DECAY_ROW", "DECAY_STEP", 0, h, keys);
     bind_operand(s, "KEY_ROW", "KEY_STEP", 1, h, keys);
     bind_operand(s, "READ_ROW", "READ_STEP", 3, h, keys);
-    if (!thin) {
+    if (thin) bind(s, "RATES", rates);
+    else {
         bind(s, "V", values), bind(s, "ERASE", erase);
         if (erase)
             bind_operand(s, "ERASE_ROW", "ERASE_STEP", 4, h, keys),

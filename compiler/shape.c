@@ -284,8 +284,10 @@ static Shape recur_shape(Graph *g, const Stage *s, const State *st, NodeSpec spe
     static const char *const name[] = {
         "the decay", "the key", "the value", "what reads", "what erases", "what is written"};
     Shape keys = {.n = 2, .d = {st->k.d[0], st->k.d[1]}}, values = {.n = 2, .d = {st->k.d[0], st->k.d[2]}};
-    if (spec.n_in == 5) fail_at(spec.loc, "recur: erase and write go together");
-    for (int i = 0; i < spec.n_in; i++) {
+    int n = spec.n_in - (spec.num[1] != 0);
+    if (n == 5 || n < 4) fail_at(spec.loc, "recur: erase and write go together");
+    if (n < spec.n_in) need(g, spec, "the table of rates", s->node[spec.in[n]].shape, keys);
+    for (int i = 0; i < n; i++) {
         Shape x = s->node[spec.in[i]].shape;
         if (i == 2) need(g, spec, name[i], x, values);
         else need_fit(g, spec, name[i], x, keys);

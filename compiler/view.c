@@ -144,7 +144,8 @@ static bool follows(const Stage *s, const Node *n, int operand, int in) {
     bool number =
         class == CLASS_SOURCE && s->node[v.base].op != OP_get && s->node[v.base].op != OP_weight; // lies nowhere
     if (number && !((n->op == OP_embed || n->op == OP_angles) && s->node[v.base].type == I32)) return false;
-    if (n->op == OP_attention && s->node[v.base].op == OP_weight) return view_is_whole(s, &v); // sinks, biases
+    bool table = n->op == OP_attention || (n->op == OP_recur && n->num[1] && operand == n->n_in - 1);
+    if (table && s->node[v.base].op == OP_weight) return view_is_whole(s, &v); // sinks, biases, rates
     if (need == HEADS) return inner_range(&v, 1);
     if (need == RANGE) return view_is_range(&v);
     if (!view_is_whole(s, &v) || (class == CLASS_SOURCE && s->node[v.base].op != OP_get)) return false;

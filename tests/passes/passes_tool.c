@@ -22,6 +22,7 @@ int main(int argc, char **argv) {
     else if (!strcmp(pass, "tail_rows")) tail_rows(g, &r);
     else if (!strcmp(pass, "merge_products")) merge_products(g, &r);
     else if (!strcmp(pass, "quantise_inputs")) quantise_inputs(g, &r, &opt);
+    else if (!strcmp(pass, "inline_decay")) inline_decay(g, &r);
     else if (!strcmp(pass, "fuse")) fuse(g, &r, &opt);
     else fail_usage("no pass %s", pass);
     graph_check(g, !strcmp(pass, "fuse"));

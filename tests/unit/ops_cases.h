@@ -151,6 +151,14 @@
         "weight weight=decay\nds = sigmoid(dw)\n"
         "o = recur(ds, k, v, r) state=M before=1\nof = reshape(o) : [32]\ny = matmul(of) weight=wo",
         NULL},
+    {"recur, channels with rates",
+        "weight wb type=F32 shape=[10, 64]\nweight dt type=F32 shape=[64, 64]\nweight A type=F32 shape=[64, 5]\nstate "
+        "M kind=cell k=[64, 5, 1]",
+        "bc = matmul(x) weight=wb\nb = slice(bc) axis=0 from=0 : [5]\nc = slice(bc) axis=0 from=5 : [5]\nd0 = "
+        "matmul(x) weight=dt\nd1 = softplus(d0)\nt = const value=0.001\nd2 = mul(d1, t)\nd = reshape(d2) : "
+        "[64, 1]\na = weight weight=A\n"
+        "da = mul(d, a)\nw = exp(da)\nxc = reshape(x) : [64, 1]\no = recur(w, b, xc, c) state=M\ny = reshape(o) : [64]",
+        NULL},
     {"recur, channels",
         "weight wb type=F32 shape=[10, 64]\nweight dt type=F32 shape=[64, 64]\nweight A type=F32 shape=[64, 5]\nstate "
         "M kind=cell k=[64, 5, 1]",
