@@ -92,8 +92,8 @@ def ignored(family, name, peers, right):
             wrong.append(f"{family.name}: ignores '{name}', and computes something else when it is {value}")
         if isinstance(right, bytes):
             theirs = peer(family, peers, change)
-            if theirs != right:
-                print(f"llama.cpp: {family.name}: '{name}' = {value}: {'other logits' if isinstance(theirs, bytes) else theirs}", flush=True)
+            if isinstance(theirs, bytes) and theirs != right:  # else it does not load the file: no statement
+                print(f"llama.cpp: {family.name}: other logits where '{name}' is {value}", flush=True)
     return wrong
 
 
@@ -133,7 +133,7 @@ def one(path, work, sets, peers, every):
         for name in listed:
             if "$" in name or not of_library(family, text, name):
                 continue
-            if kind == "expect" and (text == family.main or every):
+            if kind == "expect" and not peers and (text == family.main or every):
                 wrong += expected(family, name, wanted, n, indented)
             if kind == "ignore" and not indented:
                 names.append(name)
@@ -156,8 +156,8 @@ def main():
         with open(os.path.dirname(SPECS) + "/tests/golden/peers.txt") as f:
             for row in f:
                 words = row.split("#")[0].split()
-                if len(words) > 1 and words[1] != "!" and words[0] not in sets:
-                    sets[words[0]] = words[1:]
+                if len(words) > 1 and words[1] != "!" and words[0] not in sets and all("=" in w for w in words[1:]):
+                    sets[words[0]] = [w for w in words[1:] if not w.startswith("rows=")]
     with ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
         each = list(zip(paths, range(len(paths))))
         results = list(pool.map(lambda p: one(p[0], work, sets, peers, full_run or p[1] % 8 == 0), each))
