@@ -339,7 +339,7 @@ const char *method_missing(const char *p, size_t n); // a method of Python's tha
         X(forceescape) X(format) X(groupby) X(indent) X(int) X(items) X(join) X(last) X(length) X(list) X(lower)       \
             X(map) X(max) X(min) X(reject) X(rejectattr) X(replace) X(reverse) X(round) X(safe) X(select)              \
                 X(selectattr) X(slice) X(sort) X(string) X(sum) X(title) X(tojson) X(trim) X(truncate) X(unique)       \
-                    X(upper) X(urlencode) X(wordcount) X(xmlattr)
+                    X(upper) X(urlencode) X(wordcount) X(wordwrap) X(pprint) X(xmlattr)
 #define TESTS(X)                                                                                                       \
     X(odd)                                                                                                             \
     X(even) X(divisibleby) X(defined) X(undefined) X(filter) X(test) X(none) X(boolean) X(false) X(true) X(integer)    \

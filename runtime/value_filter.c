@@ -384,8 +384,8 @@ const FilterInfo *filter_named(const char *p, size_t n) {
 }
 
 bool filter_of_jinja(const char *p, size_t n) {
-    static const char *const others[] = {"pprint", "random", "striptags", "urlize", "wordwrap"};
-    for (int i = 0; i < 5; i++) {
+    static const char *const others[] = {"random", "striptags", "urlize"};
+    for (int i = 0; i < 3; i++) {
         if (is_named(others[i], p, n)) return true;
     }
     return false;

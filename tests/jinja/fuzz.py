@@ -149,6 +149,13 @@ class Maker:
             out += {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r"}.get(c, c)
         return "'" + out + "'"
 
+    def prose(self):
+        """Some words, long enough to be laid out on several lines."""
+        words = ["well-known", "a", "the", "  ", "--", "x--y", "state-of-the-art", "it's", "e.g.", "\\n", "\\n\\n", "\\t", "ÄÖ-üß", "un-", "-1", "3-4-5", "a-b", "supercalifragilistic",
+                 "\u3000", "世界", "----", "word.--Next", "(sub-)clause", "co-op-er-ate", "1-abc", "ab-1", "'", "end."]
+        some = " ".join(self.rng.choices(words, k=self.rng.randrange(1, 26)))
+        return '"%s"' % some if self.rng.random() < 0.8 else "(s ~ \"%s\" ~ t)" % some
+
     # expressions by type
     def e(self, kind, depth=3):
         r = self.rng
@@ -318,6 +325,8 @@ class Maker:
             ("filter.replace", lambda: "(%s)|replace(%s, %s%s)" % (self.e(r.choice(["str", "any"]), d), self.e("str", 0), self.e("str", 0), r.choice(["", ", 1", ", count=2"]))),
             ("filter.trim", lambda: "(%s)|trim%s" % (self.e(r.choice(["str", "any"]), d), r.choice(["", "(' a')", "(chars='x')"]))),
             ("filter.indent", lambda: "(%s)|indent%s" % (s(), r.choice(["", "(2)", "(2, true)", "('> ', blank=true)", "(first=true, width=1)"]))),
+            ("filter.wordwrap", lambda: "(%s)|wordwrap(%s)" % (self.prose(), r.choice(["9", "20", "12, false", "6, true, '|'", "10, break_on_hyphens=false", "7, false, none, false", "1", "0", "15, break_on_hyphens=1"]))),
+            ("filter.pprint", lambda: "(%s)|pprint" % r.choice([self.e("any", d), self.e("dict", d), self.prose(), "[%s, %s, tools]" % (self.prose(), self.e("list", 1)), "{'text': %s, 'a': messages, 1: rows}" % self.prose(), "[{'k': %s}, (%s,)]" % (self.prose(), self.prose())])),
             ("filter.truncate", lambda: "(%s)|truncate(%s)" % (s(), r.choice(["5", "8, true", "4, false, '..', 0", "9, end='', leeway=0", "2"]))),
             ("filter.center", lambda: "(%s)|center%s" % (s(), r.choice(["", "(12)"]))),
             ("filter.format", lambda: "%s|format(%s, %s)" % (self.quote(r.choice(["%s %s", "%d%s", "%s", "%5s|%-5s"])), self.e("any", d), self.e("int", 0))),
@@ -639,4 +648,5 @@ def main():
     sys.exit(differ > 0 or (args.count >= 5000 and bool(rare)))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -18,7 +18,7 @@ a\n{% if x %}\nb
 {{ a b }}
 {{ x | nothing_such }}
 {{ x is nothing_such }}
-line\n{{ text | wordwrap(3) }}
+line\n{{ text | urlize }}
 {{ x | map('striptags') | list }}
 {{ s.encode('utf-8') }}
 {% block a %}{% endblock %}
