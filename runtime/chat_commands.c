@@ -1,4 +1,5 @@
 // The / commands of a chat. In: a line. Out: a changed conversation or settings; what they show goes to standard error.
+#define _GNU_SOURCE // strdup
 #include "chat_talk.h"
 #include "error.h"
 
@@ -63,6 +64,42 @@ static void show_settings(const Talk *t) {
         (double) s->dry_multiplier, s->mirostat, t->o.n);
 }
 
+// ID+X in place of what that token had; tokens that the model's file forbids stay forbidden.
+static int set_bias(Talk *t, const char *value) {
+    Options one = {.bias = {.text = {value}, .n = 1}};
+    Sampler *s = &t->p->sampler;
+    LogitBias bias, *all;
+    int n = 0;
+    if (parse_bias(&one, &bias)) return -1;
+    if (!(all = malloc((size_t) (s->n_bias + 1) * sizeof *all))) return complain("no memory for --logit-bias");
+    for (int i = 0; i < s->n_bias; i++) {
+        bool forbidden = t->p->has_tokenizer && s->bias[i].id < tok_n_vocab(&t->p->tokenizer) &&
+            tok_is_suppressed(&t->p->tokenizer, s->bias[i].id);
+        if (s->bias[i].id != bias.id || forbidden) all[n++] = s->bias[i];
+    }
+    all[n++] = bias;
+    s->bias = all, s->n_bias = n;
+    free(t->bias);
+    t->bias = all;
+    return 0;
+}
+
+static int set_breaker(Talk *t, const char *value) { // this one alone
+    char *copy = strdup(value);
+    if (!copy) return complain("no memory for a text of %zu bytes", strlen(value));
+    free(t->breaker);
+    t->breaker = copy;
+    t->o.breakers.n = 1;
+    t->o.breakers.text[0] = copy;
+    return 0;
+}
+
+static int set_option(Talk *t, const char *name, const char *value) {
+    if (!strcmp(name, "logit-bias")) return set_bias(t, value);
+    if (!strcmp(name, "dry-sequence-breaker")) return set_breaker(t, value);
+    return options_set(&t->o, name, value);
+}
+
 static int set(Talk *t, const char *text) {
     char name[64];
     size_t n = strcspn(text, " ");
@@ -75,7 +112,7 @@ static int set(Talk *t, const char *text) {
         return complain("/set %s: a name and a value are expected, like /set temp 0.7", text);
     memcpy(name, text, n);
     name[n] = '\0';
-    if (options_set(&t->o, name, value)) return -1;
+    if (set_option(t, name, value)) return -1;
     sampler_use(&t->p->sampler, &t->o.sample);
     if (set_breakers(t->p, &t->o)) return -1;
     talk_note(t, "%s is %s", name, value);

@@ -237,6 +237,8 @@ int chat_talk(const Options *o) {
     conversation_cut(&t.c, 0);
     free(t.c.message);
     free(t.answer);
+    free(t.bias);
+    free(t.breaker);
     if (p.info) program_close(&p);
     return result;
 }

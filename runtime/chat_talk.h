@@ -18,6 +18,8 @@ typedef struct {
     Generated last; // of the last answer
     int reused;     // tokens of its prompt that were there already
     bool quit;
+    LogitBias *bias; // of /set; NULL: those of the command line
+    char *breaker;
 } Talk;
 
 // The model's answer to the conversation, which ends with a user's message: shown, and added. 0; 1: none, the message

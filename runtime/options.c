@@ -280,8 +280,18 @@ int options_parse(Options *o, const Command *c, int argc, char **argv) {
     return 0;
 }
 
+static int set_samplers(Options *o, const char *value) {
+    Options changed = *o;
+    changed.samplers = value;
+    if (parse_samplers(&changed)) return -1;
+    *o = changed;
+    o->samplers = "", o->sample.order = o->order; // the value is not kept
+    return 0;
+}
+
 int options_set(Options *o, const char *name, const char *value) {
     Options changed = *o;
+    if (!strcmp(name, "samplers")) return set_samplers(o, value);
     for (int i = 0; i < (int) N_OPTIONS; i++) {
         const Option *option = &options[i];
         bool sampling = option->kind == INT || option->kind == U64 || option->kind == REAL;

@@ -441,8 +441,9 @@ static void percent_one(Render *r, Buffer *b, PercentArgs *a, Value v, Spec *spe
             put_padded(r, b, "", v, spec, spec->align ? spec->align : '>');
             return;
         }
-        if (v.kind != V_INT && v.kind != V_BOOL) raise_error(r, "TypeError", "%%c requires int or char");
-        int64_t code = index_of(r, v);
+        if (v.kind != V_INT && v.kind != V_BOOL && v.kind != V_BIG)
+            raise_error(r, "TypeError", "%%c requires int or char");
+        int64_t code = v.kind == V_BIG ? -1 : index_of(r, v);
         if (code < 0 || code > 0x10FFFF) raise_error(r, "OverflowError", "%%c arg not in range(0x110000)");
         put_padded(r, b, "", text(r, c, utf8_write(c, (uint32_t) code)), spec, spec->align ? spec->align : '>');
     } else {

@@ -45,6 +45,17 @@ def pipes(program, work):
     check(status == 0 and "would have" in err and out.strip(), "a line of 200 KB: %d" % status, err[-300:])
     status, out, err = piped(program, b"/nonsense\n", "-n", "4")
     check(status == 1 and "no command" in err, "an unknown command in a pipe: %d" % status, err)
+    for setting in ("temp 0.7", "top-k 5", "top-p 0.5", "min-p 0.1", "typical 0.9", "top-nsigma 1", "xtc-probability 0.1",
+                    "xtc-threshold 0.2", "mirostat 1", "mirostat-ent 4", "mirostat-lr 0.2", "dry-multiplier 0.5",
+                    "dry-base 2", "dry-allowed-length 3", "dry-penalty-last-n 10", "dry-sequence-breaker x",
+                    "repeat-penalty 1.1", "repeat-last-n 5", "presence-penalty 0.2", "frequency-penalty 0.3",
+                    "logit-bias 5+1", "samplers top_k;temperature", "dynatemp-range 0.2", "dynatemp-exp 2", "seed 5"):
+        data = b"/set temp 0.8\n/set %s\nhello\n" % setting.encode()
+        status, out, err = piped(program, data, "-n", "2")
+        check(status == 0 and out.strip(), "/set %s" % setting, err)
+    never = b"/set logit-bias 5-inf\n/set logit-bias 5+0.5\n/set samplers frob\n"
+    status, out, err = piped(program, never, "-n", "2")
+    check(status == 1 and "no sampler" in err, "/set of a sampler that is none", err)
     status, out, err = piped(program, b"hello\n", "-n", "4", env={"TERM": "dumb"})
     check(status == 0 and out.strip() and "\x1b" not in err, "TERM=dumb: %d" % status, err)
 
