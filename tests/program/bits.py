@@ -13,10 +13,6 @@ WORK = f"{sys.argv[1]}/bits"
 LENGTHS = [1, 2, 7, 33, 96, 150]  # windows are of 24 positions, pages of 64
 BATCHES = ["1", "2", "3", "5", "16", "64", None]
 THREADS = ["1", "2", "3", "5"]
-DEEPSEEK4 = ["attention.compress_ratios=4,0,64,4", "attention.indexer.top_k=3", "attention.head_count=4", "attention.key_length=64",
-             "attention.value_length=64", "attention.q_lora_rank=64", "attention.output_group_count=2", "attention.output_lora_rank=32",
-             "attention.head_count_kv=1", "attention.indexer.head_count=4", "hyper_connection.count=2", "hash_layer_count=1",
-             "hyper_connection.sinkhorn_iterations=2", "expert_gating_func=4", "expert_shared_count=1", "swiglu_clamp_exp=2.0,2.0,2.0,2.0"]
 MIXED = ["Q4_K", "Q6_K", "Q4_1", "Q8_0", "Q5_0", "Q5_K", "Q4_0", "F16", "IQ4_XS", "Q3_K", "MXFP4"]
 
 
@@ -25,7 +21,6 @@ def model_files():
     gemma = synth("gemma3", f"{WORK}/gemma3.gguf", *wide)
     gguf.retype(gemma, f"{WORK}/mixed.gguf", MIXED)
     models = {"mixed": f"{WORK}/mixed.gguf", "qwen3-f32": synth("qwen3", f"{WORK}/qwen3.gguf"), "tales": TALES}
-    models["deepseek4"] = synth("deepseek4", f"{WORK}/deepseek4.gguf", "type=Q8_0", *DEEPSEEK4)
     if FULL:
         models["gemma3-f32"] = gemma
         for arch in ["llama", "qwen2"]:
