@@ -6,8 +6,14 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-RUNTIME = ["value", "value_iter", "value_number", "value_string", "value_text", "value_call", "value_filter", "value_sequence", "value_test", "json",
+RUNTIME = ["value", "value_iter", "value_number", "value_string", "value_text", "value_call", "value_filter", "value_sequence", "value_test", "value_prose", "json",
            "chat_template"]
+
+
+def is_old(path, source):
+    """An object that is missing, or older than some part of the runtime."""
+    parts = [source + "/runtime/" + name for name in os.listdir(source + "/runtime")]
+    return not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, parts))
 
 
 def build(tool, folder, source, texts):
@@ -25,7 +31,7 @@ def build(tool, folder, source, texts):
         f.write('#include "chat_template.h"\n' + "".join("int template_%s(Render *r);\n" % u for u in units))
         f.write("int (*const templates[])(Render *r) = {%s};\nconst int n_templates = %d;\n" % (", ".join("template_" + u for u in units), len(units)))
     jobs = [(folder + "/%s.c" % u, folder + "/%s.o" % u) for u in units + ["table"]]
-    jobs += [(source + "/runtime/%s.c" % u, folder + "/rt_%s.o" % u) for u in RUNTIME if not os.path.exists(folder + "/rt_%s.o" % u)]
+    jobs += [(source + "/runtime/%s.c" % u, folder + "/rt_%s.o" % u) for u in RUNTIME if is_old(folder + "/rt_%s.o" % u, source)]
     jobs.append((source + "/tests/jinja/compiled_main.c", folder + "/main.o"))
     with ThreadPoolExecutor(int(os.environ.get("JOBS", "2"))) as pool:
         for done in pool.map(lambda job: subprocess.run(cc + ["-c", job[0], "-o", job[1]], capture_output=True), jobs):
