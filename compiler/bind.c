@@ -190,7 +190,8 @@ static int find_declared_part(Build *b, Scope *s, Str name, Loc loc) {
     for (int i = 0; i < record->n_part; i++) {
         int64_t rows = layout_size(record->part[i].layout, loc);
         if (str_eq(record->part[i].name, (Str){name.p + dot, name.n - dot}))
-            return gguf_make(b->gguf, t->source[0].tensor, layout_size(t->out, loc) / record->size, first, rows, turned);
+            return gguf_make(
+                b->gguf, t->source[0].tensor, layout_size(t->out, loc) / record->size, first, rows, turned);
         first += rows;
     }
     fail_at(loc, "the tensor '%.*s' has no part '%.*s'", FMT(t->name), (int) (name.n - dot), name.p + dot);
@@ -538,7 +539,8 @@ static void ignore_layers(Build *b, Scope *s, const Stmt *st) {
         if (end > digits && *end == '.' && l >= from && l < to) b->tensor_used[i] = 1;
     }
     const char *at = str_is(st->prefix, "blk") ? "" : str_z(b->a, str_fmt(b->a, " at %.*s", FMT(st->prefix)));
-    if (to > from) ignored(b, str_fmt(b->a, "layers %lld .. %lld%s", (long long) from, (long long) to, at), st->comment);
+    if (to > from)
+        ignored(b, str_fmt(b->a, "layers %lld .. %lld%s", (long long) from, (long long) to, at), st->comment);
 }
 
 void ignore(Build *b, Scope *s, const Stmt *st) {

@@ -1,5 +1,5 @@
-// How the compiler ends when something is wrong, and what it says on the way. In: a message, or a message and a place in a text. Out:
-// `error: ..` on stderr and an exit status, or a jump to the guard of a test or fuzzer.
+// How the compiler ends when something is wrong, and what it says on the way. In: a message, or a message and a place
+// in a text. Out: `error: ..` on stderr and an exit status, or a jump to the guard of a test or fuzzer.
 #include "util.h"
 
 #include <stdarg.h>
@@ -108,7 +108,8 @@ _Noreturn void fail_at(Loc loc, const char *fmt, ...) {
         if (i >= MAX_CALLER) continue;
         w = window_of(caller[i]);
         const char *text = w.shown + strspn(w.shown, " ");
-        n += snprintf(whole + n, sizeof whole - (size_t) n, "\n  called at %.200s:%d: %s", caller[i].file, w.line, text);
+        n += snprintf(whole + n, sizeof whole - (size_t) n, "\n  called at %.200s:%d: %s", caller[i].file, w.line,
+            text);
     }
     fail_with(1, whole);
 }

@@ -1,6 +1,7 @@
-// What an error adds for whoever must mend it. In: the name that is not there, the tensor that is left over, the expression whose
-// numbers do not fit. Out: text that follows the message: a name that may have been meant, the line that would bind a tensor,
-// where each number comes from. The one idea: a hint is about what the description does not know already.
+// What an error adds for whoever must mend it. In: the name that is not there, the tensor that is left over, the
+// expression whose numbers do not fit. Out: text that follows the message: a name that may have been meant, the line
+// that would bind a tensor, where each number comes from. The one idea: a hint is about what the description does not
+// know already.
 #include "eval.h"
 
 #include <string.h>
@@ -10,7 +11,8 @@ enum { NEAR = 3, MAX_NOTE = 4 };
 // ---- names ----
 
 static bool in_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+        c == '.' || c == '$';
 }
 
 static bool has_word(Str text, Str word) {

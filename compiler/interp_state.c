@@ -193,7 +193,8 @@ static void do_attention(Interp *in, const Node *n, const Value *x, float *y, in
 
 // ---- picks ----
 
-// The score of every candidate: a position, weighed over all heads, or a block of positions, its best for the set's head.
+// The score of every candidate: a position, weighed over all heads, or a block of positions, its best for the set's
+// head.
 static int64_t pick_scores(
     const Interp *in, const Node *n, const Value *x, int r, int64_t set, int64_t from, int64_t to, double *score) {
     const State *s = &in->stage->state[n->state];

@@ -1,11 +1,8 @@
 // A model's chat template, compiled: Jinja2 as Transformers sets it up (trim_blocks, lstrip_blocks, loop controls,
 // `generation`, the immutable sandbox). In: the template's text. Out: a tree with every variable resolved to a slot, by
-// the
-// rules of Jinja2's own compiler; from it either C for the program (jinja_emit) or a rendering here and now
-// (jinja_render).
-// Both call the same value runtime (runtime/value.h), so only control flow exists twice. What Jinja2 would refuse, and
-// what
-// is outside the implemented set, stops at its line.
+// the rules of Jinja2's own compiler; from it either C for the program (jinja_emit) or a rendering here and now
+// (jinja_render). Both call the same value runtime (runtime/value.h), so only control flow exists twice. What Jinja2
+// would refuse, and what is outside the implemented set, stops at its line.
 #ifndef JINJA_H
 #define JINJA_H
 
@@ -99,7 +96,7 @@ struct Node {
     Place place;          // NAME, NSREF; the macro's own name of MACRO
     Value value;          // CONST; TEXT
     int op;               // Operator, BINARY and UNARY
-    Node *a, *b, *c;      // operands: see jinja_parse.c, which makes each kind
+    Node *a, *b, *c;      // operands: see jinja_expr.c and jinja_parse.c, which make them
     NodeList list;        // items, operands, arguments, statements
     NodeList other;       // dict values, named arguments' values, default values, the else part
     const String **names; // of named arguments
@@ -136,8 +133,7 @@ Jinja *jinja_compile(Arena *a, const char *file, Str source); // or fails at the
 int jinja_render(const Jinja *t, Render *r);                  // 0, or -1: r->error
 void jinja_emit(Out *o, const Jinja *t, const char *name); // C: `int template_NAME(Render *r)`; needs chat_template.h
 // What the template writes after an assistant's turn, found by rendering conversations: the text that ends a turn,
-// without
-// white space at its ends. Several when they differ; none when no conversation renders.
+// without white space at its ends. Several when they differ; none when no conversation renders.
 int jinja_turn_ends(Arena *a, const Jinja *t, const char *bos, const char *eos, Str ends[4]);
 
 // ---- between the files of this module ----

@@ -72,7 +72,8 @@ static void fill(const Gguf *g, GgufMade *m, const GgufTensor *t) {
     const GgufTensor *source = &g->tensor[m->from];
     const TypeInfo *info = type_info(source->type), *own = type_info(t->type);
     int64_t in = source->ne[0];
-    size_t row_bytes = (size_t) (in / info->block * info->bytes), group_bytes = (size_t) t->n_bytes / (size_t) m->groups;
+    size_t row_bytes = (size_t) (in / info->block * info->bytes);
+    size_t group_bytes = (size_t) t->n_bytes / (size_t) m->groups;
     float *wide = m->turned ? malloc(sizeof(float) * (size_t) in) : NULL;
     if (m->turned && !wide) fail("out of memory");
     if (m->turned && !plain(source->type) && !format_of(source->type)) format_refuse(source->name, info->name);

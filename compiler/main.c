@@ -311,6 +311,8 @@ static void parse(Options *o, const struct Command *c, int argc, char **argv) {
         break;
     }
     if (wants && !o->argument && !o->help) fail_usage("%s needs %s", c->name, c->argument);
+    if (o->compile.chat.none && o->compile.chat.file)
+        fail_usage("--no-chat leaves the chat templates out and --chat-template puts one in: give one of them");
 }
 
 static int help(const struct Command *c) {

@@ -106,7 +106,8 @@ Value to_node(Build *b, Value v, Loc loc) {
     case V_INPUT: fail_at(loc, "this program has no input '%.*s', and no 'or' says what to take instead", FMT(v.text));
     case V_STATE: return state_handle(b, v.state, loc);
     case V_ABSENT:
-        fail_at(loc, "'%.*s' has no value here: nothing declares or assigns it, and the file has no key '%s'", FMT(v.text),
+        fail_at(loc, "'%.*s' has no value here: nothing declares or assigns it, and the file has no key '%s'",
+            FMT(v.text),
             str_show(b->a, v.key));
     case V_NODE: break;
     default: fail_at(loc, "a value of the run was expected, found %s", kind_show(v));

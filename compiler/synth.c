@@ -547,7 +547,8 @@ static void write_file(Build *b, const char *path, uint64_t seed, const char *ty
     for (int i = 0; i < f->n_tensor; i++) {
         const GgufTensor *t = &f->tensor[i];
         how[i] = recipe(b->g, i, t);
-        stored[i] = b->synth->ids[i] ? "I32" : how[i].matrix && t->ne[0] % type_named(str(type))->block == 0 ? type : "F32";
+        bool blocks = how[i].matrix && t->ne[0] % type_named(str(type))->block == 0;
+        stored[i] = b->synth->ids[i] ? "I32" : blocks ? type : "F32";
         gguf_put_tensor(w, t->name, type_named(str(stored[i]))->id, t->n_dims, t->ne);
     }
     gguf_begin_data(w);

@@ -85,9 +85,8 @@ static uint8_t *place_row(const Verify *v, const Model *m, Place at, int row) {
     return m->scratch + b->offset + (size_t) row * b->row_bytes + (size_t) at.from * 4;
 }
 
-// pos: of a position, or the number of a record. Keys lie in a page as [kv head][block of 16 positions][width][16], values, and keys that come without values, as [kv
-// head]
-// [position][width] (templates/README.md).
+// pos: of a position, or the number of a record. Keys lie in a page as [kv head][block of 16 positions][width][16],
+// values, and keys that come without values, as [kv head] [position][width] (templates/README.md).
 static void *state_cell(const Verify *v, const Model *m, int stage, int state, bool values, int pos, int64_t element) {
     const StatePlan *sp = &v->p->state[v->p->state_of[stage][state]];
     const State *st = &v->g->stage[stage].state[state];

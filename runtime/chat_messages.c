@@ -129,16 +129,16 @@ static void read_messages(Render *r, void *arg) {
     FileWork *work = arg;
     Value whole = json_read(r, work->text, work->n);
     const Value *list = whole.kind == V_DICT ? dict_get_z(r, whole.dict, "messages") : NULL;
-    if (!list || list->kind != V_LIST) raise_error(r, "ValueError", "no object with a list of messages");
+    if (!list || list->kind != V_LIST) raise_error(r, NULL, "no object with a list of messages");
     for (size_t i = 0; i < list->list->n; i++) {
         Value m = list->list->v[i];
         const Value *role = m.kind == V_DICT ? dict_get_z(r, m.dict, "role") : NULL;
         const Value *content = role ? dict_get_z(r, m.dict, "content") : NULL;
         if (!content || !is_str(*role) || !is_str(*content))
-            raise_error(r, "ValueError", "message %zu has no role and content that are texts", i);
+            raise_error(r, NULL, "message %zu has no role and content that are texts", i);
         const String *z = to_str(r, *role).s;
         char name[32];
-        if (z->n >= sizeof name) raise_error(r, "ValueError", "message %zu has a role of %zu bytes", i, z->n);
+        if (z->n >= sizeof name) raise_error(r, NULL, "message %zu has a role of %zu bytes", i, z->n);
         memcpy(name, z->p, z->n);
         name[z->n] = '\0';
         if (conversation_add(&work->read, name, content->s->p, content->s->n)) {

@@ -85,7 +85,7 @@ static void read_vars(Render *r, void *arg) {
     Value v = json_read(r, a->p, a->n);
     if (v.kind != V_DICT)
         raise_error(
-            r, "ValueError", "the case is a JSON %s; an object of the template's variables was expected", type_name(v));
+            r, NULL, "the case is a JSON %s; an object of the template's variables was expected", type_name(v));
     if (!r->vars) r->vars = dict_new(r, v.dict->n + 8);
     for (size_t i = 0; i < v.dict->n; i++) dict_set(r, r->vars, v.dict->entry[i].key, v.dict->entry[i].value);
 }

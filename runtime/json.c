@@ -22,7 +22,7 @@ _Noreturn static void bad(Reader *j, const char *what, const char *at) {
         }
     }
     raise_error(
-        j->r, "JSONDecodeError", "%s: line %zu column %zu", what, line, utf8_count(start, (size_t) (at - start)) + 1);
+        j->r, NULL, "no JSON: %s: line %zu column %zu", what, line, utf8_count(start, (size_t) (at - start)) + 1);
 }
 
 static void skip_space(Reader *j) {

@@ -71,7 +71,8 @@ static int first_seen(const State *s, int group, int pos) {
 int state_reserve(State *s, int seq, int n) {
     Sequence *q = &s->seq[seq];
     if (s->info->whole && q->n_past)
-        return complain("this model reads a text as a whole, and one batch took %d tokens of it; raise --batch (%d at most)",
+        return complain(
+            "this model reads a text as a whole, and one batch took %d tokens of it; raise --batch (%d at most)",
             q->n_past, s->info->max_batch);
     if (n > s->info->max_batch || q->n_past + n > s->n_ctx)
         return complain("the context holds %d tokens, %d are needed; the program's --ctx or build --ctx sets it",

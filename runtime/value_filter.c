@@ -244,10 +244,22 @@ FILTER(abs) {
     return number_abs(r, v);
 }
 
-// Digits of any script become ASCII's; a text of other letters is left as it is.
+// Without white space around, and with the digits of any script as ASCII's. Unicode's digits lie in rows from 0 to 9.
 static Value ascii_number(Render *r, Value s) {
     s = str_strip(r, marked(s, false), MISSING, true, true);
-    return s;
+    if (s.s->n == s.s->chars) return s;
+    Buffer b = {0};
+    const char *p = s.s->p, *end = p + s.s->n;
+    for (uint32_t c; p < end;) {
+        const char *from = p;
+        p += utf8_get(p, end, &c);
+        uint32_t zero = c;
+        while (uc_flags_of(c) & UC_DECIMAL && zero && uc_flags_of(zero - 1) & UC_DECIMAL) zero--;
+        char digit = (char) ('0' + (c - zero) % 10);
+        if (uc_flags_of(c) & UC_DECIMAL) buffer_add(r, &b, &digit, 1);
+        else buffer_add(r, &b, from, (size_t) (p - from));
+    }
+    return buffer_value(r, &b);
 }
 
 FILTER(int) {

@@ -107,6 +107,19 @@ Value repr(Render *r, Value v) {
     return buffer_value(r, &b);
 }
 
+static Value ascii_repr(Render *r, Value v) { // Python's ascii(): what lies beyond is escaped
+    Value s = repr(r, v);
+    Buffer b = {0};
+    const char *p = s.s->p, *end = p + s.s->n;
+    for (uint32_t c; p < end;) {
+        size_t n = utf8_get(p, end, &c);
+        if (c < 0x80) buffer_add(r, &b, p, 1);
+        else buffer_format(r, &b, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", (unsigned) c);
+        p += n;
+    }
+    return buffer_value(r, &b);
+}
+
 Value to_str(Render *r, Value v) {
     static const String empty = STRING("", 0);
     if (v.kind == V_STR) return marked(v, false);
@@ -430,7 +443,7 @@ static void percent_number(Render *r, Buffer *b, Value v, Spec *spec, char type)
 
 static void percent_one(Render *r, Buffer *b, PercentArgs *a, Value v, Spec *spec, char type) {
     if (strchr("sra", type)) {
-        Value s = type == 's' ? soft_str(r, v) : repr(r, v);
+        Value s = type == 's' ? soft_str(r, v) : type == 'a' ? ascii_repr(r, v) : repr(r, v);
         if (a->markup) s = escape(r, s);
         if (spec->precision >= 0 && (size_t) spec->precision < s.s->chars)
             s = str_slice(r, s, 0, spec->precision, 1, spec->precision);
@@ -502,18 +515,18 @@ Value str_percent(Render *r, Value format, Value args) {
         }
         if (p < end && strchr("hlL", *p) && *p) p++;
         if (p == end) raise_error(r, "ValueError", "incomplete format");
-        if (*p == '%') {
+        if (*p == '%' && p == at + 1) {
             buffer_z(r, &b, "%");
             p++;
             continue;
         }
+        if (is_missing(v)) v = next_arg(r, &a);
         if (!*p || !strchr("diouxXeEfFgGcrsa", *p)) {
             uint32_t c;
             size_t n = utf8_get(p, end, &c);
             raise_error(r, "ValueError", "unsupported format character '%.*s' (0x%x) at index %zu", (int) n, p, c,
                 utf8_count(format.s->p, (size_t) (p - format.s->p)));
         }
-        if (is_missing(v)) v = next_arg(r, &a);
         percent_one(r, &b, &a, v, &spec, *p++);
     }
     bool left = args.kind == V_TUPLE ? a.at < args.list->n : !a.at && !keyed;
@@ -604,7 +617,8 @@ static const char *format_one(Render *r, FormatArgs *f, Buffer *b, const char *p
         spec += 2;
         if (spec < close && *spec != ':') raise_error(r, "ValueError", "expected ':' after conversion specifier");
         if (how == 's') v = to_str(r, v);
-        else if (how == 'r' || how == 'a') v = repr(r, v);
+        else if (how == 'r') v = repr(r, v);
+        else if (how == 'a') v = ascii_repr(r, v);
         else raise_error(r, "ValueError", "Unknown conversion specifier %c", how);
     }
     Value spec_text = spec < close ? format_text_with(r, f, spec + 1, close, depth + 1) : text_of(r, "", 0);

@@ -911,8 +911,8 @@ static inline void sees_distance(float *restrict s, float slope, int row) {
     for (int j = 0; j < PAGE; j++) s[j] -= slope * abs_f32((float) (row - j));
 }
 
-// Scores of a page plus what a table, `stride` from bucket to bucket, has for their distance from position `row`: a bucket
-// for each distance below `exact`, then one from each of n bounds on; those for later positions begin at `later`.
+// Scores of a page plus what a table, `stride` from bucket to bucket, has for their distance from position `row`: a
+// bucket for each distance below `exact`, then one from each of n bounds on; later positions begin at `later`.
 static inline void sees_near(float *restrict s, const float *restrict bias, int stride, const int *restrict bound,
     int n, int exact, int later, int row) {
     for (int j = 0; j < PAGE; j++) {
@@ -923,8 +923,8 @@ static inline void sees_near(float *restrict s, const float *restrict bias, int 
     }
 }
 
-// Only positions in the n blocks that a list picks (-1: none) stay, of from .. to. Where none is left, from becomes more
-// than to.
+// Only positions in the n blocks that a list picks (-1: none) stay, of from .. to. Where none is left, from becomes
+// more than to.
 static inline void sees_picked(
     const int32_t *restrict list, int n, int block, int page, int *from, int *to, float *restrict s) {
     uint64_t picked = 0;

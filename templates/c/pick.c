@@ -128,7 +128,8 @@ static void pick(const Model *m, uint64_t at, const float *restrict q, const flo
     for (int i = 0; i < count; i++) score[i] = -__builtin_inff();
     for (int page = first / PAGE * PAGE; page <= last; page += PAGE) {
         const uint8_t *k =
-            state_page(m, GROUP, PAGE_BYTES, seq[r], page) + at + (size_t) (WEIGHTED ? 0 : set / (H / G)) * PAGE * D * bytes_KV;
+            state_page(m, GROUP, PAGE_BYTES, seq[r], page) + at +
+            (size_t) (WEIGHTED ? 0 : set / (H / G)) * PAGE * D * bytes_KV;
         pick_page(k, q + ((size_t) r * H + (size_t) (WEIGHTED ? 0 : set)) * D, weights + (size_t) r * H, page,
             first > page ? first - page : 0, last - page < PAGE ? last - page : PAGE - 1, score);
     }

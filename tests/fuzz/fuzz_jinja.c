@@ -1,5 +1,5 @@
-// Any bytes as a chat template: it is refused with one message, or it compiles; then it renders or fails with one message,
-// within its bounds, and prints as C.
+// Any bytes as a chat template: it is refused with one message, or it compiles; then it renders or fails with one
+// message, within its bounds, and prints as C.
 #include "jinja.h"
 
 #include <stdlib.h>

@@ -19,6 +19,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import records
 
+# A slice of a dict, within what Jinja2 computes while it compiles and ggcc does not see as constant: docs/text.md.
+UNFOLDED = "TypeError: unhashable type: 'slice'"
 NOW = "2026-07-26T09:05:03"
 
 
@@ -76,7 +78,7 @@ def reference(source, variables):
 
 # ---- random values ----
 WORDS = ["", "a", "Hello", "hello world", "  two  spaces ", "ÄÖ ß", "世界 👋🏽", "x\ny\r\nz\n", "<b>&'\"</b>", "a,b,,c", "ab12", "12", "-3.5", "1e3", "İΣΣ", "ǆ ﬁ",
-         "UPPER lower Title", "tab\there", "Ⅷ²½", "%s-%d", "{}|{0}", "\x7f\u2028", "don't", "path/to x", "0x1F", "None", "aXbXc", "é", "\\n", "_id", "a.b", "[1] (2) {3} <4>-5"]
+         "UPPER lower Title", "tab\there", "Ⅷ²½", "%s-%d", "{}|{0}", "\x7f\u2028", "don't", "path/to x", "0x1F", "None", "aXbXc", "é", "\\n", "_id", "a.b", "[1] (2) {3} <4>-5", "١٢", " -४.५ "]
 KEYS = ["role", "content", "name", "a", "b", "text", "x1", "key", "k", "Über"]
 
 
@@ -305,8 +307,8 @@ class Maker:
             ("str.removeprefix", lambda: "%s.removeprefix(%s)" % (s(), self.e("str", 0))),
             ("str.removesuffix", lambda: "%s.removesuffix(%s)" % (s(), self.e("str", 0))),
             ("str.join", lambda: "%s.join(%s)" % (self.e("str", 0), self.e("strs", d))),
-            ("str.format", lambda: "%s.format(%s, %s, k=%s)" % (self.quote(r.choice(["{}-{}", "{1}{0}", "{0!r:>8}", "{k}", "{:>6}|{:<4}", "{{}}{}", "{0:05}", "{0.a}", "{k[a]}", "{:,}", "{:.2f}", "{:x}", "{:+d}", "{:e}", "{:^9}", "{:%}"])), self.e(r.choice(["int", "real", "str"]), 0), self.e("any", 0), self.e("any", 0))),
-            ("op.percent", lambda: "(%s %% %s)" % (self.quote(r.choice(["%s", "%d", "%5.2f", "%r", "%x", "%%%s", "%-6s|", "%05d", "%+d", "%e", "%g", "%c", "%.3s"])), self.e(r.choice(["int", "str", "real", "list"]), 0))),
+            ("str.format", lambda: "%s.format(%s, %s, k=%s)" % (self.quote(r.choice(["{}-{}", "{1}{0}", "{0!r:>8}", "{0!a}", "{k}", "{:>6}|{:<4}", "{{}}{}", "{0:05}", "{0.a}", "{k[a]}", "{:,}", "{:.2f}", "{:x}", "{:+d}", "{:e}", "{:^9}", "{:%}"])), self.e(r.choice(["int", "real", "str"]), 0), self.e("any", 0), self.e("any", 0))),
+            ("op.percent", lambda: "(%s %% %s)" % (self.quote(r.choice(["%s", "%d", "%5.2f", "%r", "%a", "%5%%", "%x", "%%%s", "%-6s|", "%05d", "%+d", "%e", "%g", "%c", "%.3s"])), self.e(r.choice(["int", "str", "real", "list"]), 0))),
             ("op.percent_tuple", lambda: "('%%s=%%s' %% (%s, %s))" % (self.e("any", d), self.e("int", 0))),
             ("op.percent_dict", lambda: "('%%(a)s' %% %s)" % self.e("dict", 0)),
             ("op.concat", lambda: "(%s ~ %s ~ %s)" % (s(), self.e("any", d), self.e("int", 0))),
@@ -612,6 +614,7 @@ def main():
     p.add_argument("--show", type=int, default=5)
     args = p.parse_args()
     rng, count, kinds, differ, skipped = random.Random(args.seed), collections.Counter(), collections.Counter(), 0, 0
+    listed = 0
     batch, done = [], 0
     while done < args.count:
         batch = []
@@ -635,14 +638,17 @@ def main():
                 kinds[kind] += 1
                 if kind == got_kind and (kind == "refused" or text == got_text):
                     continue
+                if kind == "ok" and got_text == UNFOLDED:
+                    listed += 1
+                    continue
                 differ += 1
                 if differ <= args.show:
                     print("---- %sdifference %d\n%s\n---- case %s\n---- python: %s %r\n---- ggcc:   %s %r" % (side, differ, source, json.dumps(case), kind, text[:1500], got_kind, got_text[:1500]))
     for name in sorted(count):
         print("%-28s %d" % (name, count[name]))
     rare = [n for n in count if count[n] < 20]
-    print("%d templates: %s; %d not comparable (addresses); %d differ"
-          % (done, ", ".join("%d %s" % (n, k) for k, n in kinds.most_common()), skipped, differ))
+    print("%d templates: %s; %d not comparable (addresses); %d listed; %d differ"
+          % (done, ", ".join("%d %s" % (n, k) for k, n in kinds.most_common()), skipped, listed, differ))
     if rare and args.count >= 5000:
         print("used less than 20 times: " + ", ".join(rare))
     sys.exit(differ > 0 or (args.count >= 5000 and bool(rare)))

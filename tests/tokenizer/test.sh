@@ -22,6 +22,11 @@ END
 cmp "$work/want" "$work/got"
 echo "$(wc -l < "$work/want") texts cut as expected"
 
+# Digits from the right, in threes, up to the end of a word; of the numbers beyond digits few are of a word.
+printf 'tiny_aya 7\n4277①tiny_aya 6\n4277²tiny_aya 7\n4277Ⅱtiny_aya 5\n4277a' |
+    "$tool" "$GGCC_SOURCE/tests/data/tales.gguf" split - > "$work/got"
+printf '1 3 3\n3 3\n3 4\n3 1 1\n' | cmp - "$work/got"
+
 # Ids of each text, and what the ids print: the text itself, but for the kinds that normalise (lossy).
 failed=0
 golden() { # VOCABULARY

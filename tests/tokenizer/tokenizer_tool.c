@@ -1,6 +1,6 @@
 // A tokenizer at the command line, for the scripts of this folder. In: a model or vocabulary file and texts. Out: ids.
 //   tokenizer_tool MODEL ids FLAGS [PRE]      stdin to ids on one line; FLAGS: 1 special tokens added, 2 read
-//   tokenizer_tool MODEL each FLAGS [PRE]     stdin: texts, each behind its length in decimal and a newline; a line of ids each
+//   tokenizer_tool MODEL each FLAGS [PRE]     stdin: texts, each behind its length and a newline; a line of ids each
 //   tokenizer_tool MODEL back -  [PRE]        the same texts; prints how many of them their ids do not print
 //   tokenizer_tool MODEL golden FILE.inp      compares with FILE.out, and each text with what its ids print
 //   tokenizer_tool MODEL text FLAGS           stdin: ids; stdout: what they print; FLAGS of detok_begin
