@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_STEPS = 4000000 };
+enum { MAX_STEPS = 4000000, MAX_DEEP = 800 }; // the second: what the stack has room for
 static const double WHOLE = 9007199254740992.0; // beyond 2^53 integers have gaps
 
 _Noreturn void not_yet(Loc loc, const char *what) {
@@ -468,8 +468,7 @@ static Value eval_call(Build *b, Scope *s, const Expr *e) {
     return call_value(b, s, e, eval(b, s, f));
 }
 
-Value eval(Build *b, Scope *s, const Expr *e) {
-    if (++b->steps > MAX_STEPS) fail_at(LOC(e), "the description does not come to an end (%d steps)", MAX_STEPS);
+static Value eval_kind(Build *b, Scope *s, const Expr *e) {
     switch (e->kind) {
     case E_NUM: return NUM(e->num);
     case E_STR:
@@ -491,4 +490,12 @@ Value eval(Build *b, Scope *s, const Expr *e) {
     case E_FRESH: break;
     }
     fail_at(LOC(e), "'?%.*s' names a size in the shape of a tensor", FMT(e->name));
+}
+
+Value eval(Build *b, Scope *s, const Expr *e) {
+    if (++b->steps > MAX_STEPS) fail_at(LOC(e), "the description does not come to an end (%d steps)", MAX_STEPS);
+    if (++b->deep > MAX_DEEP) fail_at(LOC(e), "more than %d expressions wait for each other here", MAX_DEEP);
+    Value v = eval_kind(b, s, e);
+    b->deep--;
+    return v;
 }

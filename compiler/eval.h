@@ -204,6 +204,7 @@ typedef struct {
     } ran[16];
     int n_ran;
     int depth, in_or; // calls in calls; alternatives that may be absent
+    int deep;         // evaluations in each other
     long steps;
     const Stmt *deciding; // the size, real or flag being evaluated
     Str *absent; // keys that were asked for and are not there

@@ -71,6 +71,7 @@ struct Expr {
     Expr **arg;
     Str *label; // CALL, RECORD: "" where there is none
     int n, cap;
+    int deep;    // expressions in each other, this one included
     Str comment; // OR: what the line says about its default
 };
 

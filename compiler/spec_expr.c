@@ -4,6 +4,9 @@
 
 #include <string.h>
 
+// Trees are walked by recursion. Brackets are counted by `enter`; long chains, a + b + .. or x[0][0].., here.
+enum { MAX_TREE = 200 };
+
 static Expr *expr_new(Parser *p, ExprKind kind, uint32_t pos) {
     Expr *e = NEW(p->a, Expr);
     *e = (Expr){.kind = kind, .src = p->s, .pos = pos};
@@ -19,6 +22,9 @@ static void add(Parser *p, Expr *e, Str label, Expr *arg) {
         e->label = label_list;
     }
     e->label[e->n - 1] = label;
+    if (arg->deep >= e->deep) e->deep = arg->deep + 1;
+    if (e->deep > MAX_TREE)
+        fail_at(loc_at(p->s, p->t->pos), "an expression of more than %d operations one after the other", MAX_TREE);
 }
 
 static Expr *done(Parser *p, Expr *e) {
