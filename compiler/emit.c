@@ -1,6 +1,7 @@
 // Prints the model's source from the plan: support code, kernels, tables of offsets, a function for each stage, and
 // model_forward. In: Plan. Out: one C file. It prints what the plan says and has no opinion.
 #include "emit.h"
+#include "embed.h"
 #include "template.h"
 
 #include <math.h>
@@ -496,7 +497,6 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
     for (int i = 0; i < COUNT(ours); i++) name_fresh(&e.names, str(ours[i]));
     e.stage_fn = NEWN(a, Str, p->graph->n_stage + 1), e.stage_table = NEWN(a, Str, p->graph->n_stage + 1);
     e.param_table = NEWN(a, Str, p->graph->n_param + 1);
-    for (int i = 0; i < p->graph->n_stage; i++) e.stage_fn[i] = name_fresh(&e.names, p->graph->stage[i].name);
     out(&e.o, "// %.*s (%.*s), compiled by ggcc %s from %.*s.\n//\n// Build it with\n//     %s\n//\n",
         FMT(plain(a, p->graph->name)), FMT(plain(a, p->graph->arch)), GGCC_VERSION,
         FMT(plain(a, str(opt->source_name))), command);
@@ -514,6 +514,11 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
         p->target->includes);
     emit_support(&e);
     out(&e.o, "// clang-format on\n");
+    for (int i = 0; i < n_embedded; i++)
+        if (!strcmp(embedded[i].path, "runtime/model.h") || !strcmp(embedded[i].path, "runtime/selftest.h"))
+            names_of_c(&e.names, (Str){embedded[i].data, embedded[i].size});
+    names_of_c(&e.names, out_text(&e.o));
+    for (int i = 0; i < p->graph->n_stage; i++) e.stage_fn[i] = name_fresh(&e.names, p->graph->stage[i].name);
     Out head = e.o;
     e.o = out_new(a);
     print_kernels(&e);

@@ -10,6 +10,7 @@ typedef struct {
     Str *used;
     int n, cap;
 } Names;
+void names_of_c(Names *t, Str text);   // functions, macros and types of a C text are used
 Str name_fresh(Names *t, Str wanted); // sanitised, not a C keyword, not used before in this table
 
 // A parameter of a printed function and what the caller passes for it.

@@ -1,88 +1,69 @@
 // What the kernel printers share: names, literals, expressions, parameters.
 #include "emit.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
-static const char *const reserved[] = {
-    "auto",
-    "break",
-    "case",
-    "char",
-    "const",
-    "continue",
-    "default",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "extern",
-    "float",
-    "for",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "register",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "typedef",
-    "union",
-    "unsigned",
-    "void",
-    "volatile",
-    "while",
-    "asm",
-    "bool",
-    "true",
-    "false",
-    "main",
-    "exp",
-    "log",
-    "tanh",
-    "erf",
-    "sqrt",
-    "floor",
-    "fabs",
-    "pow",
-    "y0",
-    "y1",
-    "j0",
-    "j1",
-    "yn",
-    "jn",
-    "gamma",
-    "index",
-    "time",
-    "read",
-    "write",
-    "signal",
-    "abs",
-    "div",
-    "size_t",
-    "NULL",
-};
+// Words that C or its headers have, those of mathematics without the f or l behind them.
+static const char *const reserved[] = {"auto", "break", "case", "char", "const", "continue", "default", "do", "double",
+    "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
+    "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile",
+    "while", "asm", "typeof", "bool", "true", "false", "linux", "unix", "main", "acos", "acosh", "asin", "asinh",
+    "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "drem", "erf", "erfc", "exp", "exp10", "exp2",
+    "expm1", "fabs", "fdim", "finite", "floor", "fma", "fmax", "fmin", "fmod", "frexp", "gamma", "hypot", "ilogb",
+    "isinf", "isnan", "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb",
+    "lrint", "lround", "modf", "nan", "nearbyint", "nextafter", "nexttoward", "pow", "remainder", "remquo", "rint",
+    "round", "scalb", "scalbn", "scalbln", "signgam", "significand", "sin", "sincos", "sinh", "sqrt", "tan", "tanh",
+    "tgamma", "trunc", "y0", "y1", "yn", "bcmp", "bcopy", "bzero", "ffs", "ffsll", "index", "rindex", "memchr",
+    "memcmp", "memcpy", "memmove", "memset", "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strerror",
+    "strlen", "strncat", "strncmp", "strncpy", "strpbrk", "strrchr", "strspn", "strstr", "strtok", "strxfrm", "strdup",
+    "strndup", "strsep", "strsignal", "stpcpy", "stpncpy", "abort", "abs", "atexit", "atof", "atoi", "atol", "atoll",
+    "bsearch", "calloc", "div", "exit", "free", "getenv", "labs", "ldiv", "llabs", "lldiv", "malloc", "mblen", "qsort",
+    "rand", "random", "realloc", "srand", "srandom", "strtod", "strtof", "strtol", "strtold", "strtoul", "system",
+    "alloca", "valloc", "select", "mktemp", "putenv", "setenv", "read", "write", "open", "close", "pause", "time",
+    "signal", "printf", "fprintf", "sprintf", "snprintf", "vprintf", "scanf", "sscanf", "puts", "putchar", "fputs",
+    "fwrite", "fork", "vfork", "execl", "execv", "size_t", "ptrdiff_t", "wchar_t"};
+
+// As macros are called.
+static bool only_capitals(Str name) {
+    for (size_t i = 0; i < name.n; i++)
+        if (name.p[i] >= 'a' && name.p[i] <= 'z') return false;
+    return name.n > 1;
+}
+
+static bool is_reserved(Str name) {
+    Str less = name; // sqrtf, sqrtl
+    if (name.n > 1 && (name.p[name.n - 1] == 'f' || name.p[name.n - 1] == 'l')) less.n--;
+    if (name.n > 2 && name.p[name.n - 1] == 't' && name.p[name.n - 2] == '_') return true; // types
+    for (int i = 0; i < COUNT(reserved); i++)
+        if (str_is(name, reserved[i]) || str_is(less, reserved[i])) return true;
+    return false;
+}
+
+void names_of_c(Names *t, Str text) {
+    for (size_t i = 0, end; i < text.n; i = end) {
+        for (end = i; end < text.n && (text.p[end] == '_' || isalnum((unsigned char) text.p[end]));) end++;
+        Str name = {text.p + i, end - i};
+        bool called = end < text.n && text.p[end] == '(', known = end == i || !(called || isupper((unsigned char) *name.p));
+        for (int k = 0; !known && k < t->n; k++) known = str_eq(name, t->used[k]);
+        if (!known) *PUSH(t->arena, t->used, t->n, t->cap) = name;
+        if (end == i) end++;
+    }
+}
 
 Str name_fresh(Names *t, Str wanted) {
     Out o = out_new(t->arena);
     for (size_t i = 0; i < wanted.n && i < 40; i++) {
         char c = wanted.p[i];
         bool digit = c >= '0' && c <= '9', letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (i == 0 && !letter) out(&o, "v");
+        if (i == 0 && (!letter || c == '_' || only_capitals(wanted))) out(&o, "v");
         out(&o, "%c", letter || digit ? c : '_');
     }
     if (!o.n) out(&o, "v");
     Str base = str_dup(t->arena, out_text(&o)), name = base;
     for (int k = 2;; k++) {
-        bool taken = false;
-        for (int i = 0; i < COUNT(reserved); i++) taken |= str_is(name, reserved[i]);
+        bool taken = is_reserved(name);
         for (int i = 0; i < t->n; i++) taken |= str_eq(name, t->used[i]);
         if (!taken) break;
         name = str_fmt(t->arena, "%.*s%d", FMT(base), k);
@@ -155,9 +136,15 @@ Str print_params(const Printer *q) {
 
 // The value as the description would write it: a name where it has one (or lives outside of the kernel), else its
 // formula.
-enum { IN_CALL, IN_SUM, IN_PRODUCT };
+// A value that is used twice stands there twice, and what it is made of four times: beyond LONGEST characters the rest is
+// dots.
+enum { IN_CALL, IN_SUM, IN_PRODUCT, LONGEST = 8000 };
 
 static void formula(const Printer *q, int node, bool top, int where, Out *o) {
+    if (o->n > LONGEST) {
+        out(o, "..");
+        return;
+    }
     int64_t from;
     int base = behind_views(q->stage, node, &from);
     const Node *n = &q->stage->node[base];
