@@ -48,7 +48,7 @@ command -v clang-format > /dev/null || echo "note: no clang-format here"
 for name in memcpy piece_claim Worker PAGE NAN exit float; do
     twice=
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do twice="$twice; h = (h + h * h) * 0.5"; done
-    sed "s/layer block/layer $name/; s/run block/run $name/; s/^  q = rot(q)/  $name = x * 2; h = $name$twice; x = x + h; q = rot(q)/" \
+    sed "s/layer block/layer $name/; s/run block/run $name/; s/^  q = rot(q)/  sqrtf = x * 2; h = sqrtf$twice; x = x + h; q = rot(q)/" \
         "$GGCC_SOURCE/arch-specs/qwen2.arch" > "$work/named.arch"
     timeout 60 "$GGCC" emit "$work/qwen2.gguf" --arch "$work/named.arch" -o "$work/named" --quiet || failed "a layer called $name"
     (cd "$work/named" && ${CC:-cc} -std=c11 -march=native -fsyntax-only -Werror -I. -Iruntime model.c) || failed "the code of a layer called $name"
