@@ -45,7 +45,8 @@ void names_of_c(Names *t, Str text) {
     for (size_t i = 0, end; i < text.n; i = end) {
         for (end = i; end < text.n && (text.p[end] == '_' || isalnum((unsigned char) text.p[end]));) end++;
         Str name = {text.p + i, end - i};
-        bool called = end < text.n && text.p[end] == '(', known = end == i || !(called || isupper((unsigned char) *name.p));
+        bool called = end < text.n && text.p[end] == '(';
+        bool known = end == i || !(called || isupper((unsigned char) *name.p));
         for (int k = 0; !known && k < t->n; k++) known = str_eq(name, t->used[k]);
         if (!known) *PUSH(t->arena, t->used, t->n, t->cap) = name;
         if (end == i) end++;
@@ -136,8 +137,8 @@ Str print_params(const Printer *q) {
 
 // The value as the description would write it: a name where it has one (or lives outside of the kernel), else its
 // formula.
-// A value that is used twice stands there twice, and what it is made of four times: beyond LONGEST characters the rest is
-// dots.
+// A value that is used twice stands there twice, and what it is made of four times: beyond LONGEST characters the rest
+// is dots.
 enum { IN_CALL, IN_SUM, IN_PRODUCT, LONGEST = 8000 };
 
 static void formula(const Printer *q, int node, bool top, int where, Out *o) {
