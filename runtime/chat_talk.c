@@ -67,13 +67,32 @@ static int set_ids(Talk *t, const int32_t *ids, int n) {
     return program_append(t->p, ids + same, n - same);
 }
 
-// The ids of the conversation, where they fit; turns are dropped for that if asked to. 1: they do not, and a note
-// says so.
+// How many ids are left when all turns but the last message are dropped.
+static int least_ids(Talk *t, int *n) {
+    Message few[2];
+    Conversation c = {few, 0, 2};
+    if (t->c.n > 1 && !strcmp(t->c.message[0].role, "system")) few[c.n++] = t->c.message[0];
+    few[c.n++] = t->c.message[t->c.n - 1];
+    int32_t *ids;
+    if (write_conversation(&t->writer, &c, &ids, n)) return -1;
+    free(ids);
+    return 0;
+}
+
+// The ids of the conversation, where they fit; turns are dropped for that if asked to, and if it helps. 1: they do
+// not, and a note says so.
 static int fitting_ids(Talk *t, int32_t **ids, int *n) {
     int room = t->p->state.n_ctx, spare = t->o.drop_oldest ? (room / 8 < 256 ? room / 8 : 256) : 0, dropped = 0;
     for (;; dropped++) {
         if (write_conversation(&t->writer, &t->c, ids, n)) return -1;
-        if (*n < room - spare || !t->o.drop_oldest || !conversation_drop(&t->c)) break;
+        int least = 0;
+        if (*n < room - spare || !t->o.drop_oldest) break;
+        if (*n >= room && !dropped && least_ids(t, &least)) {
+            free(*ids);
+            *ids = NULL;
+            return -1;
+        }
+        if (least >= room || !conversation_drop(&t->c)) break;
         free(*ids);
     }
     if (dropped)

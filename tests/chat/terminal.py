@@ -209,6 +209,10 @@ def full(program, room, first):
         if dropped or failures:
             break
     check(dropped, "--drop-oldest says what it dropped", shown)
+    n = context(chat)[0]
+    shown = chat.say((first + " ") * room)
+    check("would have" in shown and "dropped" not in shown and context(chat)[0] == n,
+          "a message that never fits costs no turn", shown)
     chat.send("/quit\r")
     check(chat.end() == 0, "leaves after dropping")
 
