@@ -433,10 +433,7 @@ Value floordiv(Render *r, Value a, Value b) {
 }
 
 Value mod(Render *r, Value a, Value b) {
-    if (a.kind == V_STR) {
-        if (is_undefined(b) && !a.markup) raise_undefined(r, b); // a Markup wraps it first
-        return str_percent(r, a, b);
-    }
+    if (a.kind == V_STR) return str_percent(r, a, b);
     return divmod(r, "%", a, b, true);
 }
 

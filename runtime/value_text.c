@@ -466,6 +466,7 @@ static void percent_one(Render *r, Buffer *b, PercentArgs *a, Value v, Spec *spe
 }
 
 static const char *mapping_key(Render *r, PercentArgs *a, const char *p, const char *end, Value *v) {
+    if (is_undefined(a->args)) raise_undefined(r, a->args); // a mapping to Python, which asks it for the key
     if (a->args.kind != V_DICT) raise_error(r, "TypeError", "format requires a mapping");
     const char *from = ++p;
     for (int depth = 1; p < end; p++) {

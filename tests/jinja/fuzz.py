@@ -308,7 +308,7 @@ class Maker:
             ("str.removesuffix", lambda: "%s.removesuffix(%s)" % (s(), self.e("str", 0))),
             ("str.join", lambda: "%s.join(%s)" % (self.e("str", 0), self.e("strs", d))),
             ("str.format", lambda: "%s.format(%s, %s, k=%s)" % (self.quote(r.choice(["{}-{}", "{1}{0}", "{0!r:>8}", "{0!a}", "{k}", "{:>6}|{:<4}", "{{}}{}", "{0:05}", "{0.a}", "{k[a]}", "{:,}", "{:.2f}", "{:x}", "{:+d}", "{:e}", "{:^9}", "{:%}"])), self.e(r.choice(["int", "real", "str"]), 0), self.e("any", 0), self.e("any", 0))),
-            ("op.percent", lambda: "(%s %% %s)" % (self.quote(r.choice(["%s", "%d", "%5.2f", "%r", "%a", "%5%%", "%x", "%%%s", "%-6s|", "%05d", "%+d", "%e", "%g", "%c", "%.3s"])), self.e(r.choice(["int", "str", "real", "list"]), 0))),
+            ("op.percent", lambda: "(%s %% %s)" % (self.quote(r.choice(["%s", "%d", "%5.2f", "%r", "%a", "%5%%", "%x", "%%%s", "%-6s|", "%05d", "%+d", "%e", "%g", "%c", "%.3s"])), r.choice(["undefined_name", "nothing.x"]) if r.random() < 0.1 else self.e(r.choice(["int", "str", "real", "list"]), 0))),
             ("op.percent_tuple", lambda: "('%%s=%%s' %% (%s, %s))" % (self.e("any", d), self.e("int", 0))),
             ("op.percent_dict", lambda: "('%%(a)s' %% %s)" % self.e("dict", 0)),
             ("op.concat", lambda: "(%s ~ %s ~ %s)" % (s(), self.e("any", d), self.e("int", 0))),
