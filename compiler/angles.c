@@ -3,13 +3,11 @@
 // The formulas are those that GGUF's rope.scaling keys stand for: plain, linear, YaRN; tables of factors
 // come as `factors`.
 //
-// This is the one place where how a number is rounded is part of its meaning. Angles are f32, and each pair's is the
-// one
-// before it times a constant, rounded, as in the engine whose logits files of this format are held against. An angle of
-// 500 is
-// off by 2e-5 in f32 whatever one does, and that alone moves logits: with exact angles the two real models of the tests
-// differ
-// from the reference by 2.1e-5 and 1.02e-4 of the logits' standard deviation, with these by 5e-6 and 7e-6.
+// This is the one place where how a number is rounded is part of its meaning. Angles are f32, and each pair's is
+// the one before it times a constant, rounded, as in the engine whose logits files of this format are held
+// against. An angle of 500 is off by 2e-5 in f32 whatever one does, and that alone moves logits: with exact angles
+// the two real models of the tests differ from the reference by 2.1e-5 and 1.02e-4 of the logits' standard
+// deviation, with these by 5e-6 and 7e-6.
 #include "graph.h"
 
 #include <math.h>

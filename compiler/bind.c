@@ -137,9 +137,8 @@ static _Noreturn void shape_wrong(Build *b, Scope *s, const Stmt *d, const GgufT
 
 // ---- sources ----
 
-// The tensors that one alternative stands for: NAME, or {NAME, ..} for the parts of a record. `#` in a name: one tensor
-// for
-// each product of the stack.
+// The tensors that one alternative stands for: NAME, or {NAME, ..} for the parts of a record. `#` in a name: one
+// tensor for each product of the stack.
 static int source_names(Build *b, Scope *s, const Expr *e, Str *name) {
     if (e->kind == E_NAME) {
         name[0] = paste(b, s, e->name, LOC(e));

@@ -1,6 +1,5 @@
-// From a description and a file to a graph. Everything the description says is checked against the file here; after
-// this nobody
-// reads a key. See spec.h for the description itself.
+// From a description and a file to a graph. Everything the description says is checked against the file here;
+// after this nobody reads a key. See spec.h for the description itself.
 #ifndef BUILD_H
 #define BUILD_H
 
@@ -13,9 +12,8 @@ typedef struct {
     const char *const *ignore_key, *const *ignore_tensor; // NULL-terminated lists, or NULL
 } BuildOptions;
 
-// Finds the description for the file's general.architecture, evaluates it, checks operand and key closure, derives the
-// kinds of
-// layers and gives the unfused graph: the specification that the interpreter runs.
+// Finds the description for the file's general.architecture, evaluates it, checks operand and key closure, derives
+// the kinds of layers and gives the unfused graph: the specification that the interpreter runs.
 Graph *graph_build(Arena *a, Gguf *gguf, const BuildOptions *opt);
 
 // ggcc synth ARCH -o FILE --set key=value ...: a random model that the description accepts. Same seed, same bytes.

@@ -1,8 +1,6 @@
-// Choice and rearrangement of run-time values: the best of a list, reading by ids, the products of a stack that ids
-// choose,
-// and what moves axes about. In: evaluated operands. Out: nodes. The one idea: an id is a value like any other, so
-// experts,
-// tables and groups of experts are read in one way.
+// Choice and rearrangement of run-time values: the best of a list, reading by ids, the products of a stack that
+// ids choose, and what moves axes about. In: evaluated operands. Out: nodes. The one idea: an id is a value like
+// any other, so experts, tables and groups of experts are read in one way.
 #include "eval.h"
 
 #include <string.h>

@@ -459,9 +459,8 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
     out_str(&e->o, opt->selftest);
 }
 
-// Lines of more than 120 columns are broken behind a comma or before an operator, outside of literals and comments; the
-// rest goes on
-// one step further in.
+// Lines of more than 120 columns are broken behind a comma or before an operator, outside of literals and
+// comments; the rest goes on one step further in.
 static Str wrapped(Arena *a, Str text) {
     enum { COLUMNS = 120 };
     Out o = out_new(a);

@@ -1,7 +1,6 @@
-// Arithmetic on constants in an instance of a template: what `(K + 15) / 16` is once K is 576. In: C text. Out: C text
-// with the
-// same meaning and fewer numbers. It works on tokens, knows nothing of C beyond the rules below, and leaves the rest
-// alone.
+// Arithmetic on constants in an instance of a template: what `(K + 15) / 16` is once K is 576. In: C text. Out: C
+// text with the same meaning and fewer numbers. It works on tokens, knows nothing of C beyond the rules below, and
+// leaves the rest alone.
 #include "emit.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
-// The graph: what a model computes for one row (one token), as nodes in static single assignment. One stage for each
-// kind
-// of layer, one before and one after; layers of equal facts share a stage. No file keys, no target words, no unrolled
-// layers.
+// The graph: what a model computes for one row (one token), as nodes in static single assignment. One stage for
+// each kind of layer, one before and one after; layers of equal facts share a stage. No file keys, no target
+// words, no unrolled layers.
 //
 //   spec + file --build.c--> Graph --passes.c--> Graph (same nouns, nodes partitioned into kernels) --plan.c--> Plan
 //
@@ -77,9 +76,9 @@ typedef struct {
 } Node;
 
 // A weight of a stage. As a product it has `out` rows of `in` elements, as data out == product of the outer axes.
-// Parts are tensors of the file, stacked along the outputs, all of one type. A stack is n such products of one shape; a
-// part
-// then is one tensor that holds its outputs of all of them, one after the other, or, `apart`, one tensor for each.
+// Parts are tensors of the file, stacked along the outputs, all of one type. A stack is n such products of one
+// shape; a part then is one tensor that holds its outputs of all of them, one after the other, or, `apart`, one
+// tensor for each.
 typedef struct {
     Str name;        // "attn_q"; merged: "attn_q+attn_k+attn_v"
     Shape shape;     // as data: axes outer to inner; as product: [out.., in] flat: {out, in}
@@ -226,10 +225,9 @@ int graph_stage(Graph *g, Str name, bool layered);
 int graph_global(Graph *g, Str name, Shape shape, DType type, Rate rate);
 
 // Makes a node; shape, type and rate follow from the operator and its operands (shape.c). Where they do not fit it
-// fails at
-// `loc` with both shapes. Attributes are set by the caller right after, except those that the shape depends on, which
-// `like` gives
-// (reshape, slice: the resulting shape; get: global; matmul, embed, weight: the weight; put, attention: the state).
+// fails at `loc` with both shapes. Attributes are set by the caller right after, except those that the shape
+// depends on, which `like` gives (reshape, slice: the resulting shape; get: global; matmul, embed, weight: the
+// weight; put, attention: the state).
 typedef struct {
     Op op;
     int n_in, in[MAX_IN];

@@ -1,8 +1,7 @@
 // `ggcc infer`: a draft of a description for an architecture that has none, from a file's tensor names, shapes and
-// keys.
-// In: a GGUF. Out: the text of an .arch file. What names and shapes settle is stated; everything else is a guess and
-// its line says so
-// (`# GUESS`): pairs of the rotation, activations, the order of norms. What it cannot tell stands at the top as a list.
+// keys. In: a GGUF. Out: the text of an .arch file. What names and shapes settle is stated; everything else is a
+// guess and its line says so (`# GUESS`): pairs of the rotation, activations, the order of norms. What it cannot
+// tell stands at the top as a list.
 #include "build.h"
 #include "spec.h"
 

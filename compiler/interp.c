@@ -1,8 +1,7 @@
-// The interpreter. In: a Graph (as built, or lowered), its GGUF's weights, rows of one sequence. Out: all values of all
-// nodes.
-// The one idea: values are f32, everything between two values is double. Rows go through a stage together, so that a
-// row
-// of weights is unpacked once for all of them; each row's values are those it would have alone.
+// The interpreter. In: a Graph (as built, or lowered), its GGUF's weights, rows of one sequence. Out: all values
+// of all nodes. The one idea: values are f32, everything between two values is double. Rows go through a stage
+// together, so that a row of weights is unpacked once for all of them; each row's values are those it would have
+// alone.
 #define _GNU_SOURCE
 #include "interp_in.h"
 #include "format.h"
@@ -262,9 +261,8 @@ static void do_embed(const Interp *in, const Node *n, const Value *x, float *y, 
         }
 }
 
-// Products of f32 are exact in double, so only the sums round, and these are the same on every machine: four partial
-// sums
-// for elements 0, 4, ..; 1, 5, ..; and so on. Four rows of weights at once reuse x.
+// Products of f32 are exact in double, so only the sums round, and these are the same on every machine: four
+// partial sums for elements 0, 4, ..; 1, 5, ..; and so on. Four rows of weights at once reuse x.
 typedef double Pair __attribute__((vector_size(16), aligned(8)));
 static void dot4(const double *w, int64_t stride, const double *x, int64_t n, double *out) {
     const double *w1 = w + stride, *w2 = w1 + stride, *w3 = w2 + stride;
@@ -411,9 +409,9 @@ static void do_node(Interp *in, int i) {
     }
 }
 
-// From the run after the last that stores state on, rows that nobody wants are of no use to anybody: a graph as built
-// says
-// nothing of it (lowered ones have `take`), so they are dropped here, or a large vocabulary would take all the time.
+// From the run after the last that stores state on, rows that nobody wants are of no use to anybody: a graph as
+// built says nothing of it (lowered ones have `take`), so they are dropped here, or a large vocabulary would take
+// all the time.
 static void drop_rows(Interp *in) {
     const Graph *g = in->g;
     for (int i = 0; i < g->n_global; i++) {

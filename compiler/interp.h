@@ -1,11 +1,9 @@
-// The interpreter: what a graph means. In: a graph and the weights of its file as they stand. Out: every value of every
-// node, as f32, each computed in double and rounded once. It is slow and obvious on purpose: whatever else is made from
-// a
-// graph is held against it.
+// The interpreter: what a graph means. In: a graph and the weights of its file as they stand. Out: every value of
+// every node, as f32, each computed in double and rounded once. It is slow and obvious on purpose: whatever else
+// is made from a graph is held against it.
 //
-// One sequence, some rows at a time; states (keys and values) stay between calls. A row's values depend on neither the
-// cut
-// of the sequence into calls nor the number of threads.
+// One sequence, some rows at a time; states (keys and values) stay between calls. A row's values depend on neither
+// the cut of the sequence into calls nor the number of threads.
 #ifndef INTERP_H
 #define INTERP_H
 

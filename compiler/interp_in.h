@@ -1,14 +1,12 @@
-// The inside of the interpreter, shared by its files: interp.c (values, stages, the model), interp_ops.c (operators of
-// one
-// row that move, choose and sum), interp_state.c (what outlives a row).
+// The inside of the interpreter, shared by its files: interp.c (values, stages, the model), interp_ops.c
+// (operators of one row that move, choose and sum), interp_state.c (what outlives a row).
 #ifndef INTERP_IN_H
 #define INTERP_IN_H
 
 #include "interp.h"
 
 // A state of one layer. cache: keys and values of all positions, [position][kv heads][width]. tail: k = the last n
-// values, oldest
-// first. cell: k = [heads][K][V].
+// values, oldest first. cell: k = [heads][K][V].
 typedef struct {
     float *k, *v;
     int64_t cap; // positions

@@ -1,6 +1,5 @@
 // The interpreter's row operators that move, choose and sum. In: values of some rows. Out: [rows][size]. One plain
-// function each, sums
-// in double and in index order.
+// function each, sums in double and in index order.
 #include "interp_in.h"
 
 #include <math.h>

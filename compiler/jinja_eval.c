@@ -1,6 +1,6 @@
-// A template rendered here and now: the tree walked, each construct a call into the value runtime. jinja_emit.c prints
-// the
-// same calls as C; the two differ in control flow alone, and a test compares them on every golden. See jinja.h.
+// A template rendered here and now: the tree walked, each construct a call into the value runtime. jinja_emit.c
+// prints the same calls as C; the two differ in control flow alone, and a test compares them on every golden. See
+// jinja.h.
 #include "jinja.h"
 
 #include <string.h>

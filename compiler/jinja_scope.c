@@ -1,9 +1,8 @@
-// Which variable a name means: Jinja2's rules of scope, as its compiler has them (idtracking.py), so that every odd
-// case
-// comes out the same: what a loop or a block sets is gone after it, a branch that may set a name takes the outer value
-// first, a macro sees the variables around it as they are when it is called. In: the tree. Out: a slot for every name,
-// what each frame does on entry, a function for every macro, call block, recursive loop and loop condition. See
-// jinja.h.
+// Which variable a name means: Jinja2's rules of scope, as its compiler has them (idtracking.py), so that every
+// odd case comes out the same: what a loop or a block sets is gone after it, a branch that may set a name takes
+// the outer value first, a macro sees the variables around it as they are when it is called. In: the tree. Out: a
+// slot for every name, what each frame does on entry, a function for every macro, call block, recursive loop and
+// loop condition. See jinja.h.
 #include "jinja.h"
 
 #include <string.h>
@@ -415,9 +414,8 @@ static void expression(void *state, Node *n) {
         constant = !constant;
         if (constant) p->folded = n;
     }
-    // What Jinja2 computes as a whole comes out of it; a slice that is undefined by itself, or of which something is
-    // asked
-    // that an undefined value has not, is computed again, and fails.
+    // What Jinja2 computes as a whole comes out of it; a slice that is undefined by itself, or of which something
+    // is asked that an undefined value has not, is computed again, and fails.
     bool asks = n->kind == J_GETATTR || n->kind == J_GETITEM || n->kind == J_BINARY || n->kind == J_UNARY;
     if (asks && n->a->kind == J_GETITEM) n->a->op = 1;
     if (asks && n->b && n->b->kind == J_GETITEM) n->b->op = 1;

@@ -1,6 +1,5 @@
-// Names for values that the description left unnamed, so that generated code and reports can speak of them. In: a graph
-// after
-// the passes. Out: node.name for every value that may be stored. Only names change.
+// Names for values that the description left unnamed, so that generated code and reports can speak of them. In: a
+// graph after the passes. Out: node.name for every value that may be stored. Only names change.
 #include "passes.h"
 
 // Names of the slices that cut a merged product, one behind the other: "qkv", or "gate_up" when they are words.

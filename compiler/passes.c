@@ -1,7 +1,6 @@
 // Passes that change what is computed where, but no value: simplify, tail_rows, merge_products, quantise_inputs,
-// inline_decay; and their list.
-// (fuse, which only partitions, is in fuse.c.) Each rebuilds a stage node by node, so that operands stay before their
-// uses.
+// inline_decay; and their list. (fuse, which only partitions, is in fuse.c.) Each rebuilds a stage node by node,
+// so that operands stay before their uses.
 #include "passes.h"
 #include "shape.h"
 

@@ -1,7 +1,6 @@
-// The passes on a graph, in the order in which compile() runs them (passes.c: run_passes). Each is a free function on
-// the one
-// structure, with what it needs, keeps and breaks. What was done and what was refused, with the reason, goes into the
-// report.
+// The passes on a graph, in the order in which compile() runs them (passes.c: run_passes). Each is a free function
+// on the one structure, with what it needs, keeps and breaks. What was done and what was refused, with the reason,
+// goes into the report.
 #ifndef PASSES_H
 #define PASSES_H
 

@@ -1,6 +1,5 @@
-// The plan: flat and final. Which kernels there are, where every value lies, in which order steps run, how each is cut
-// into
-// pieces, where every weight stands in the packed file. The emitter prints it and decides nothing.
+// The plan: flat and final. Which kernels there are, where every value lies, in which order steps run, how each is
+// cut into pieces, where every weight stands in the packed file. The emitter prints it and decides nothing.
 #ifndef PLAN_H
 #define PLAN_H
 

@@ -1,9 +1,7 @@
-// Prints a row kernel: everything that its nodes compute for one row, as plain loops.
-// In: the nodes of one kernel. Out: a C function of one row. The idea: nodes that agree on (outer, inner) axes share an
-// outer loop (heads),
-// elementwise neighbours share an inner loop, and a value lives in the narrowest place that its uses allow: a variable
-// of the
-// loop, an array of the head, an array of the row, or the row's place in the plan.
+// Prints a row kernel: everything that its nodes compute for one row, as plain loops. In: the nodes of one kernel.
+// Out: a C function of one row. The idea: nodes that agree on (outer, inner) axes share an outer loop (heads),
+// elementwise neighbours share an inner loop, and a value lives in the narrowest place that its uses allow: a
+// variable of the loop, an array of the head, an array of the row, or the row's place in the plan.
 #include "print_rows.h"
 
 #include <string.h>

@@ -1,14 +1,12 @@
 // The row printer's two files: print_rows.c decides where things are computed and prints loops; print_ops.c prints
-// operators that
-// are calls.
+// operators that are calls.
 #ifndef PRINT_ROWS_H
 #define PRINT_ROWS_H
 
 #include "emit.h"
 
-// Where a value lives: nowhere yet, in a variable of its loop, an array of the head, an array of the row, its place in
-// the plan, a
-// variable outside of loops.
+// Where a value lives: nowhere yet, in a variable of its loop, an array of the head, an array of the row, its
+// place in the plan, a variable outside of loops.
 typedef enum { V_NONE, V_LOOP, V_INNER, V_ROW, V_STORED, V_SCALAR } Home;
 
 typedef struct {

@@ -1,6 +1,5 @@
-// Prints the heavy kernels that keep or read state other than attention: shift, recur, pick, pool. In: a kernel of the
-// plan. Out:
-// an instance of its template, its fixed arguments, how many pieces it has.
+// Prints the heavy kernels that keep or read state other than attention: shift, recur, pick, pool. In: a kernel of
+// the plan. Out: an instance of its template, its fixed arguments, how many pieces it has.
 #include "emit.h"
 #include "print_heavy.h"
 

@@ -1,6 +1,5 @@
 // The shape of each operator's result. In: the operator, its operands' shapes, its attributes. Out: a shape, or an
-// error that
-// shows what was found and what fits. The caller has checked how many operands there are.
+// error that shows what was found and what fits. The caller has checked how many operands there are.
 #include "shape.h"
 
 static _Noreturn void shape_error(Graph *g, NodeSpec spec, const char *what, Shape found, Shape expected) {

@@ -1,8 +1,6 @@
 // What outlives a row: caches with attention over them, tails with convolutions, cells with recurrences. In:
-// declarations of
-// states, and calls that write or read them. Out: states of the stage and the nodes on them. A handle (what `put`
-// gives, or the
-// bare name where another layer writes) knows the columns of its cache by name.
+// declarations of states, and calls that write or read them. Out: states of the stage and the nodes on them. A
+// handle (what `put` gives, or the bare name where another layer writes) knows the columns of its cache by name.
 #include "eval.h"
 
 #include <math.h>

@@ -213,8 +213,8 @@ const char *str_show(Arena *a, Str s) {
 }
 
 // Bytes of the character at p, 0 if it may not be printed as it is: controls (U+0000 .. 1F, 7F .. 9F), what has no
-// width or
-// turns the direction of writing (U+061C, 200B .. 200F, 2028 .. 202E, 2060 .. 206F, FEFF), and what is no UTF-8.
+// width or turns the direction of writing (U+061C, 200B .. 200F, 2028 .. 202E, 2060 .. 206F, FEFF), and what is no
+// UTF-8.
 static size_t printable(const char *p, size_t n) {
     const unsigned char *c = (const unsigned char *) p;
     size_t len = c[0] < 0x80 ? 1 : c[0] < 0xE0 ? 2 : c[0] < 0xF0 ? 3 : 4;

@@ -53,9 +53,8 @@ bool utf8_valid(const char *p, size_t n);
 int edit_distance(Str a, Str b); // for "did you mean"
 // Text from a file as it may stand in a message: quotes, control and non-ASCII bytes escaped, at most 80 characters.
 const char *str_show(Arena *a, Str s);
-// Text from a file as a name to be printed: as it is, but for what is no text (controls, marks that turn the direction
-// of
-// writing, bytes that are not UTF-8: a '?' each) and beyond 200 bytes.
+// Text from a file as a name to be printed: as it is, but for what is no text (controls, marks that turn the
+// direction of writing, bytes that are not UTF-8: a '?' each) and beyond 200 bytes.
 Str str_plain(Arena *a, Str s);
 // Text as a C string literal, quotes included: newlines as \n; every byte outside printable ASCII, and every character
 // that could end a string or belong to a trigraph or a comment, as a three-digit octal escape.

@@ -1,8 +1,7 @@
-// ggcc verify. In: a plan, its compiled code, the file's weights. Out: errors of every kernel. The idea: the generated
-// code calls back
-// before and after each step; before, its inputs are overwritten with the interpreter's (and its outputs with rubbish),
-// after,
-// its outputs are compared. What is compared and how closely is in one table, `tolerance`.
+// ggcc verify. In: a plan, its compiled code, the file's weights. Out: errors of every kernel. The idea: the
+// generated code calls back before and after each step; before, its inputs are overwritten with the interpreter's
+// (and its outputs with rubbish), after, its outputs are compared. What is compared and how closely is in one
+// table, `tolerance`.
 #define _GNU_SOURCE
 #include "verify.h"
 #include "interp.h"
@@ -17,8 +16,7 @@
 #include "../templates/c/q8.h"
 
 // Allowed error as a part of the root mean square of the row plus the value itself. All kernels sum in f32 and the
-// interpreter
-// in double; kernels with 8-bit inputs are given the very bytes that the interpreter reckons with.
+// interpreter in double; kernels with 8-bit inputs are given the very bytes that the interpreter reckons with.
 static const double tolerance[] = {
     [K_ROWS] = 1e-5, [K_MATMUL] = 2e-5, [K_ATTENTION] = 2e-5, [K_EXPERTS] = 2e-5, [K_STATE] = 2e-5};
 

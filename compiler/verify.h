@@ -8,15 +8,12 @@
 
 #include "driver.h"
 
-// `ggcc verify`: prints a line for each kernel; fails (exit status 3) naming the first kernel that differs: its name,
-// the line
-// of the description, layer, row, element and both values. Also that the passes changed no value: the interpreter gives
-// the
-// same bits for the graph as built and as lowered, when rounding to 8 bits is left out.
+// `ggcc verify`: prints a line for each kernel; fails (exit status 3) naming the first kernel that differs: its
+// name, the line of the description, layer, row, element and both values. Also that the passes changed no value:
+// the interpreter gives the same bits for the graph as built and as lowered, when rounding to 8 bits is left out.
 //
-// The program's code calls back into this executable (trace_before, trace_after and the team of runtime/model.h, one
-// thread), so
-// it must be linked with its symbols visible to shared objects (-rdynamic).
+// The program's code calls back into this executable (trace_before, trace_after and the team of runtime/model.h,
+// one thread), so it must be linked with its symbols visible to shared objects (-rdynamic).
 int verify(const char *model, const CompileOptions *opt, int threads);
 
 #endif

@@ -1,8 +1,6 @@
-// Views: what values that move no data (reshape, slice) are of the value behind them, and the pass that copies where a
-// reader
-// cannot follow. In: nodes of a stage. Out: strides. The idea: a view is a walk with one step for each axis; only a
-// reshape
-// that would need two steps for one axis is none, and it gets a copy to be a view of.
+// Views: what values that move no data (reshape, slice) are of the value behind them, and the pass that copies
+// where a reader cannot follow. In: nodes of a stage. Out: strides. The idea: a view is a walk with one step for
+// each axis; only a reshape that would need two steps for one axis is none, and it gets a copy to be a view of.
 #include "passes.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
-// JSON to values and back, as Python's json module does both: key order, whole numbers apart from reals, integers of
-// any
-// size, NaN and the infinities. See value.h for the values, chat_template.h for where failures go.
+// JSON to values and back, as Python's json module does both: key order, whole numbers apart from reals, integers
+// of any size, NaN and the infinities. See value.h for the values, chat_template.h for where failures go.
 #ifndef JSON_H
 #define JSON_H
 

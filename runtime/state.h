@@ -33,10 +33,9 @@ uint32_t state_take(State *s, int group); // one more page, of zeros; the caller
 int state_reserve(State *s, int seq, int n);
 // After it: these positions are part of the past.
 void state_advance(State *s, int seq, int n);
-// Back to the first n tokens. Fails when a window has given up what position n - 1 saw: that is held at all times, so
-// the last token can be evaluated again. State that does not grow has no way back but to the start: then all n tokens
-// are
-// to be evaluated again.
+// Back to the first n tokens. Fails when a window has given up what position n - 1 saw: that is held at all times,
+// so the last token can be evaluated again. State that does not grow has no way back but to the start: then all n
+// tokens are to be evaluated again.
 int state_truncate(State *s, int seq, int n);
 
 int state_save(const State *s, int seq, const char *path); // beside the target, then renamed

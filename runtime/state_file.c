@@ -14,9 +14,8 @@
 
 enum { STATE_VERSION = 2 };
 
-// Little-endian, no padding; ids, pages and the state that does not grow follow: ids are padded to 8 bytes, pages come
-// by group,
-// by position.
+// Little-endian, no padding; ids, pages and the state that does not grow follow: ids are padded to 8 bytes, pages
+// come by group, by position.
 typedef struct {
     char magic[8];
     uint32_t version, page;

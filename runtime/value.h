@@ -1,9 +1,8 @@
-// The values of a chat template: Python's, as Jinja2 shows them to a template. In: constants of a compiled template,
-// the
-// variables of a case (json.h). Out: new values; no value is ever changed, but for namespaces, loops and their kin.
-// All memory is bumped off one block that the caller gave (chat_template.h) and goes back at once after the rendering.
-// An operation that Python would answer with an exception calls raise_error(), which ends the rendering: it does not
-// return.
+// The values of a chat template: Python's, as Jinja2 shows them to a template. In: constants of a compiled
+// template, the variables of a case (json.h). Out: new values; no value is ever changed, but for namespaces, loops
+// and their kin. All memory is bumped off one block that the caller gave (chat_template.h) and goes back at once
+// after the rendering. An operation that Python would answer with an exception calls raise_error(), which ends the
+// rendering: it does not return.
 #ifndef VALUE_H
 #define VALUE_H
 

@@ -61,9 +61,8 @@ typedef struct {
     Value key, value;
 } Keyed;
 
-// The first run, then insertion by bisection: CPython's for short lists, so that the same pair of values is found not
-// to
-// compare. Longer ones are merged.
+// The first run, then insertion by bisection: CPython's for short lists, so that the same pair of values is found
+// not to compare. Longer ones are merged.
 static bool before(Render *r, Value a, Value b) {
     step(r);
     return compare(r, CMP_LT, a, b);

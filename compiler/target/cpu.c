@@ -36,9 +36,9 @@ static const struct {
     {"__ARM_FEATURE_MATMUL_INT8", "i8mm"},
 };
 
-// gcc 12 loses stores: when it relates the pointers of a loop to one another (ivopts), a store through one may be taken
-// for a
-// store to a local array behind another, and dropped. It happened to quantize_q8 with an inlined square root before it.
+// gcc 12 loses stores: when it relates the pointers of a loop to one another (ivopts), a store through one may be
+// taken for a store to a local array behind another, and dropped. It happened to quantize_q8 with an inlined
+// square root before it.
 static const char *const gcc_flags[] = {"-fno-ivopts", NULL}, *const no_flags[] = {NULL};
 
 // math.h of the templates: inline, vectorisable, the same on every machine.

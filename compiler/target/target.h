@@ -1,6 +1,5 @@
-// A target: numbers, strings and a few functions. What the plan asks before it decides, and what the emitter and the
-// tool chain
-// print. No model knowledge. The only place besides templates/ that knows instruction sets.
+// A target: numbers, strings and a few functions. What the plan asks before it decides, and what the emitter and
+// the tool chain print. No model knowledge. The only place besides templates/ that knows instruction sets.
 #ifndef TARGET_H
 #define TARGET_H
 
