@@ -62,8 +62,8 @@ int parse_ids(const char *name, const char *text, size_t size, int n_vocab, int3
         if (is_space(text[i])) continue;
         size_t begin = i;
         int64_t value = 0;
-        for (; i < size && text[i] >= '0' && text[i] <= '9' && value < INT32_MAX; i++)
-            value = 10 * value + (text[i] - '0');
+        for (; i < size && text[i] >= '0' && text[i] <= '9'; i++)
+            if (value < INT32_MAX) value = 10 * value + (text[i] - '0'); // more digits change nothing: out of range
         if (i == begin || (i < size && !is_space(text[i]))) {
             free(*ids), *ids = NULL;
             return complain(
@@ -72,8 +72,8 @@ int parse_ids(const char *name, const char *text, size_t size, int n_vocab, int3
         }
         if (value >= n_vocab) {
             free(*ids), *ids = NULL;
-            return complain("'%s' line %zu: id %lld is out of range, the vocabulary has %d", name, line,
-                (long long) value, n_vocab);
+            return complain("'%s' line %zu: id %.*s is out of range, the vocabulary has %d", name, line,
+                i - begin < 24 ? (int) (i - begin) : 24, text + begin, n_vocab);
         }
         (*ids)[(*n)++] = (int32_t) value;
         i--;

@@ -117,7 +117,7 @@ echo 99999999999999999999 > huge
 bad "ids: range" 1 "'over' line 1: id 260 is out of range, the vocabulary has 260" ./text logits --ids over -o no.f32
 bad "ids: junk" 1 "'junk' line 1: .*found byte 0x78" ./text logits --ids junk -o no.f32
 bad "ids: minus" 1 "'minus' line 1: .*found byte 0x2d" ./text logits --ids minus -o no.f32
-bad "ids: huge" 1 "'huge' line 1: .*" ./text logits --ids huge -o no.f32
+bad "ids: huge" 1 "'huge' line 1: id 99999999999999999999 is out of range, the vocabulary has 260" ./text logits --ids huge -o no.f32
 bad "too long" 1 "701 tokens are more than the context of 700; build the program with a greater --ctx" \
     ./text logits --ids long -o no.f32
 bad "too long for --ctx" 1 "300 tokens are more than the context of 299; raise --ctx" \
