@@ -9,6 +9,8 @@ typedef struct {
     Arena *arena;
     Str *used;
     int n, cap;
+    Str numbered; // what was numbered last, and how far: no number below that is free
+    int number;
 } Names;
 void names_of_c(Names *t, Str text);   // functions, macros and types of a C text are used
 Str name_fresh(Names *t, Str wanted); // sanitised, not a C keyword, not used before in this table

@@ -79,7 +79,7 @@ static const char *cannot_join(const Fuse *f, int heavy, int node) {
     if (op_info[n->op].class != CLASS_MAP) return "it is not elementwise";
     if (shape_size(n->shape) != f->width * f->parts) return "its width differs";
     for (int i = 0; i < n->n_in; i++) {
-        bool inside = f->member[view_of(f->s, n->in[i]).base];
+        bool inside = f->member[view_base(f->s, n->in[i])];
         if (inside && !member_section(f, n->in[i])) return "it takes a part of the product that is no equal section";
         const char *no = inside ? NULL : cannot_read(f, heavy, n->in[i]);
         if (no) return no;
@@ -93,7 +93,7 @@ static int sections_of(const Stage *s, int heavy, int64_t parts) {
     int base;
     for (int i = heavy + 1; i < s->n_node; i++) {
         const Node *n = &s->node[i];
-        if (n->op != OP_slice || view_of(s, i).base != heavy) continue;
+        if (n->op != OP_slice || view_base(s, i) != heavy) continue;
         int64_t size = shape_size(n->shape) / parts;
         if (!behind_views_by(s, i, parts, &base, &from) || (width && size != width) || out % size || from % size)
             return 1;
@@ -111,10 +111,7 @@ static int live_outs(const Fuse *f, int *last) {
         for (int j = i + 1; j < f->s->n_node && !live; j++) {
             const Node *u = &f->s->node[j];
             if (f->member[j] || is_view(u)) continue;
-            for (int k = 0; k < u->n_in; k++) {
-                int64_t from;
-                live |= behind_views(f->s, u->in[k], &from) == i;
-            }
+            for (int k = 0; k < u->n_in; k++) live |= view_base(f->s, u->in[k]) == i;
         }
         if (live) n++, *last = i;
     }
@@ -122,10 +119,8 @@ static int live_outs(const Fuse *f, int *last) {
 }
 
 static bool reads_member(const Fuse *f, int node) {
-    for (int k = 0; k < f->s->node[node].n_in; k++) {
-        int64_t from;
-        if (f->member[behind_views(f->s, f->s->node[node].in[k], &from)]) return true;
-    }
+    for (int k = 0; k < f->s->node[node].n_in; k++)
+        if (f->member[view_base(f->s, f->s->node[node].in[k])]) return true;
     return false;
 }
 

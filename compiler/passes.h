@@ -55,6 +55,7 @@ typedef struct {
     bool ok; // false: no such walk
 } View;
 View view_of(const Stage *s, int node);
+int view_base(const Stage *s, int node); // its base alone
 bool view_is_range(const View *v);                 // its elements lie one after the other
 bool view_is_whole(const Stage *s, const View *v); // and are all there are
 

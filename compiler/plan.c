@@ -184,11 +184,8 @@ bool node_is_stored(const Plan *p, int stage, int node) {
     for (int i = node + 1; i < s->n_node; i++) {
         const Node *u = &s->node[i];
         if (op_info[u->op].class == CLASS_VIEW) continue;
-        for (int k = 0; k < u->n_in; k++) {
-            int64_t from;
-            if (behind_views(s, u->in[k], &from) == node && (u->op == OP_set || u->kernel != s->node[node].kernel))
-                return true;
-        }
+        for (int k = 0; k < u->n_in; k++)
+            if (view_base(s, u->in[k]) == node && (u->op == OP_set || u->kernel != s->node[node].kernel)) return true;
     }
     return false;
 }

@@ -65,8 +65,10 @@ Str name_fresh(Names *t, Str wanted) {
     Str base = str_dup(t->arena, out_text(&o)), name = base;
     for (int k = 2;; k++) {
         bool taken = is_reserved(name);
-        for (int i = 0; i < t->n; i++) taken |= str_eq(name, t->used[i]);
+        for (int i = 0; i < t->n && !taken; i++) taken = str_eq(name, t->used[i]);
         if (!taken) break;
+        if (k == 2 && str_eq(base, t->numbered)) k = t->number + 1;
+        t->numbered = base, t->number = k;
         name = str_fmt(t->arena, "%.*s%d", FMT(base), k);
     }
     return *PUSH(t->arena, t->used, t->n, t->cap) = name;

@@ -301,7 +301,7 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
     Str args = S(""), pass = S("");
     for (int i = two ? 3 : 2; i < n->n_in; i++) {
         const Node *x = &q.stage->node[n->in[i]];
-        int base = view_of(q.stage, n->in[i]).base;
+        int base = view_base(q.stage, n->in[i]);
         bool weight = q.stage->node[base].op == OP_weight;
         const Arg *arg = printer_arg(&q, weight ? ARG_WEIGHT : ARG_BUFFER,
             weight ? p->packed[k->stage][q.stage->node[base].weight] : q.place[n->in[i]].buffer,

@@ -49,7 +49,7 @@ static void print_recur(StateText *s) {
     if (rates && !thin) fail_at(s->n->loc, "recur: rates are for cells of vectors, without erase");
     if (thin) {
         for (int i = 0; i < 4; i++) fixed_operand(&s->q, s->n, i);
-        int table = view_of(s->q.stage, s->n->in[s->n->n_in - 1]).base; // without rates it is not read
+        int table = view_base(s->q.stage, s->n->in[s->n->n_in - 1]); // without rates it is not read
         if (rates) fixed_arg(&s->q, ARG_WEIGHT, s->p->packed[s->k->stage][s->q.stage->node[table].weight]);
         else fixed_operand(&s->q, s->n, 0);
     } else {

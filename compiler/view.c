@@ -48,6 +48,11 @@ View view_of(const Stage *s, int node) {
     return v;
 }
 
+int view_base(const Stage *s, int node) {
+    while (s->node[node].op == OP_reshape || s->node[node].op == OP_slice) node = s->node[node].in[0];
+    return node;
+}
+
 // Elements lie one after the other along the inner `axes` axes.
 static bool inner_range(const View *v, int axes) {
     int64_t stride = 1;
@@ -122,8 +127,7 @@ static bool given_already(
     if (s->node[base].op == OP_get) return true;
     for (int i = 0; i < s->n_node; i++) {
         if (s->node[i].op != OP_set || s->node[i].num[0] == global) continue;
-        View v = view_of(s, s->node[i].in[0]);
-        if (v.base == base) return true;
+        if (view_base(s, s->node[i].in[0]) == base) return true;
     }
     return false;
 }
