@@ -4,14 +4,11 @@
 #include "embed.h"
 
 #include <errno.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 typedef struct {
     const char *arg[64];
@@ -27,25 +24,19 @@ static void add_all(Command *c, const char *const *list) {
     for (; *list; list++) add(c, *list);
 }
 
-static pid_t start(const Command *c, const char *log) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", 0, 0);
-    posix_spawn_file_actions_addopen(&files, 1, log, 01 | 0100 | 01000, 0600); // O_WRONLY | O_CREAT | O_TRUNC
-    posix_spawn_file_actions_adddup2(&files, 1, 2);
-    pid_t pid;
-    int e = posix_spawnp(&pid, c->arg[0], &files, NULL, (char *const *) c->arg, environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (e)
+static int start(const Command *c, const char *log) {
+    const char *slash = strrchr(log, '/');
+    char dir[4096];
+    int pid, e;
+    snprintf(dir, sizeof dir, "%.*s", slash ? (int) (slash - log) : 1, slash ? log : ".");
+    if ((e = command_start(c->arg, dir, log, &pid)))
         fail("cannot run %s: %s; install the package gcc (or clang), or name a compiler with --cc PATH", c->arg[0],
             strerror(e));
     return pid;
 }
 
-static void finish(pid_t pid, const Command *c, const char *log) {
-    int status;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) fail("lost the compiler: %s", strerror(errno));
+static void finish(int pid, const Command *c, const char *log) {
+    int status = command_wait(pid);
     if (status == 0) return;
     Arena *a = arena_new();
     Str text = file_read(a, log);
@@ -166,7 +157,7 @@ static const Embedded *prebuilt(Arena *a, Str machine, bool chat) {
 typedef struct {
     Command command[4];
     const char *log[4], *object[4];
-    pid_t pid[4];
+    int pid[4];
     int n;
 } Jobs;
 

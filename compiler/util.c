@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -348,6 +349,18 @@ static char temp_path[1024];
 static volatile sig_atomic_t have_temp;
 static pid_t owner; // a forked child that exits must not clean up after its parent
 
+enum { MAX_COMMANDS = 8 };
+static volatile pid_t command[MAX_COMMANDS]; // groups that run; 0: free
+
+static void kill_commands(void) {
+    for (int i = 0; i < MAX_COMMANDS; i++)
+        if (command[i]) {
+            kill(-command[i], SIGKILL);
+            while (waitpid(command[i], NULL, 0) < 0 && errno == EINTR) {}
+            command[i] = 0;
+        }
+}
+
 // By a child, because a signal handler may fork and exec but may not walk a folder.
 static void remove_tree(const char *path) {
     pid_t pid = fork();
@@ -362,6 +375,7 @@ static void remove_tree(const char *path) {
 
 void cleanup_all(void) {
     if (getpid() != owner) return;
+    kill_commands();
     for (int i = 0; i < COUNT(cleanups); i++)
         if (cleanups[i].used) {
             unlink(cleanups[i].path);
@@ -386,6 +400,7 @@ static void cleanup_start(void) {
     if (owner == getpid()) return;
     if (owner) { // a child: what its parent has made is not its own
         for (int i = 0; i < COUNT(cleanups); i++) cleanups[i].used = 0;
+        for (int i = 0; i < MAX_COMMANDS; i++) command[i] = 0;
         have_temp = 0;
     } else {
         atexit(cleanup_all);
@@ -428,6 +443,55 @@ const char *temp_dir(void) {
     if (!have_temp)
         fail("no folder for temporary files could be made in '%s': %s; set TMPDIR", base, strerror(errno));
     return temp_path;
+}
+
+// ---- programs run beside this one ----
+
+// The environment, with another place for temporary files.
+static char **environment(Arena *a, const char *dir) {
+    int n = 0, to = 0;
+    while (environ[n]) n++;
+    char **env = NEWN(a, char *, n + 2);
+    for (int i = 0; i < n; i++)
+        if (strncmp(environ[i], "TMPDIR=", 7)) env[to++] = environ[i];
+    env[to] = (char *) str_z(a, str_fmt(a, "TMPDIR=%s", dir));
+    return env;
+}
+
+int command_start(const char *const *argv, const char *dir, const char *log, int *pid) {
+    int free_one = 0;
+    cleanup_start();
+    while (free_one < MAX_COMMANDS && command[free_one]) free_one++;
+    if (free_one == MAX_COMMANDS) fail("internal: more than %d commands at once", MAX_COMMANDS);
+    Arena *a = arena_new();
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&files, 1, 2);
+    sigset_t all, before;
+    sigfillset(&all), sigprocmask(SIG_BLOCK, &all, &before); // until it is noted that it runs
+    posix_spawnattr_t how;
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    posix_spawnattr_setsigmask(&how, &before);
+    pid_t child;
+    int e = posix_spawnp(&child, argv[0], &files, &how, (char *const *) argv, environment(a, dir));
+    if (!e) *pid = command[free_one] = child;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    arena_free(a);
+    return e;
+}
+
+int command_wait(int pid) {
+    int status;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) fail("lost a command that was running: %s", strerror(errno));
+    for (int i = 0; i < MAX_COMMANDS; i++)
+        if (command[i] == pid) command[i] = 0;
+    return status;
 }
 
 // ---- files ----

@@ -91,6 +91,10 @@ void cleanup_path(const char *path); // removed when the run ends, however it en
 void cleanup_forget(const char *path);
 void cleanup_all(void);     // now: before an exec
 const char *temp_dir(void); // a fresh folder of this run, removed at its end
+// A program run beside this one, in a process group of its own, its temporary files in `dir`; an interrupt ends the
+// whole group before temp_dir is removed. command_start: 0 or an errno. command_wait: its wait status.
+int command_start(const char *const *argv, const char *dir, const char *log, int *pid);
+int command_wait(int pid);
 
 // ---- failing ----
 // `error: ` and one message on stderr, exit status 1. What was found, what was expected, what to do.

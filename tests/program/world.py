@@ -190,7 +190,7 @@ def interrupted():
     folder = f"{WORK}/interrupted"
     os.makedirs(folder)
     env = temp("interrupted")
-    for wait in [0.01, 0.1, 0.3, 1]:
+    for wait in [0.01, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 1]:
         p = subprocess.Popen([GGCC, "build", TALES, "-o", f"{folder}/prog"], stderr=subprocess.PIPE, start_new_session=True, env=env)
         time.sleep(wait)
         os.killpg(p.pid, signal.SIGINT)
