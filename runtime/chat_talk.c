@@ -236,7 +236,6 @@ static void on_interrupt(int signal) {
 int chat_talk(const Options *o) {
     Program p;
     Talk t = {.p = &p, .o = *o};
-    if (t.o.sample.order) t.o.sample.order = t.o.order; // of the copy
     if (o->narrowed && !o->temp_given)
         fprintf(stderr, "note: without --temp the likeliest token is taken; --top-k and the like change nothing\n");
     int result = open_model(&p, o);

@@ -227,23 +227,22 @@ static int store(Options *o, const Option *option, const char *value) {
     return 0;
 }
 
-static int parse_samplers(Options *o) {
+static int parse_samplers(const char *names, SampleOptions *o) {
     int n = 0;
-    for (const char *p = o->samplers; *p; p += *p == ';') {
+    for (const char *p = names; *p; p += *p == ';') {
         size_t length = strcspn(p, ";");
         int k = sampler_named(p, length);
         if (k < 0 || n == MAX_SAMPLERS) {
             complain("--samplers '%s': '%.*s' is %s; there are penalties, dry, top_n_sigma, top_k, typ_p, top_p, "
                      "min_p, xtc and "
                      "temperature",
-                o->samplers, (int) length, p, k < 0 ? "no sampler" : "one too many");
+                names, (int) length, p, k < 0 ? "no sampler" : "one too many");
             return 2;
         }
         o->order[n++] = (uint8_t) k;
         p += length;
     }
-    o->sample.order = o->order;
-    o->sample.n_order = n;
+    o->n_order = n;
     return 0;
 }
 
@@ -272,7 +271,7 @@ int options_parse(Options *o, const Command *c, int argc, char **argv) {
         if (store(o, option, value)) return 2;
     }
     o->sample.greedy = !o->temp_given || o->sample.temp == 0;
-    if (sample_check(&o->sample) || (o->samplers && parse_samplers(o))) return 2;
+    if (sample_check(&o->sample) || (o->samplers && parse_samplers(o->samplers, &o->sample))) return 2;
     if ((o->prompt != NULL) + (o->file != NULL) + (o->ids != NULL) > 1) {
         complain("-p, -f and --ids exclude each other: give one");
         return 2;
@@ -280,18 +279,13 @@ int options_parse(Options *o, const Command *c, int argc, char **argv) {
     return 0;
 }
 
-static int set_samplers(Options *o, const char *value) {
-    Options changed = *o;
-    changed.samplers = value;
-    if (parse_samplers(&changed)) return -1;
-    *o = changed;
-    o->samplers = "", o->sample.order = o->order; // the value is not kept
-    return 0;
-}
-
 int options_set(Options *o, const char *name, const char *value) {
     Options changed = *o;
-    if (!strcmp(name, "samplers")) return set_samplers(o, value);
+    if (!strcmp(name, "samplers")) {
+        if (parse_samplers(value, &changed.sample)) return -1;
+        *o = changed;
+        return 0;
+    }
     for (int i = 0; i < (int) N_OPTIONS; i++) {
         const Option *option = &options[i];
         bool sampling = option->kind == INT || option->kind == U64 || option->kind == REAL;
@@ -301,7 +295,6 @@ int options_set(Options *o, const char *name, const char *value) {
         changed.sample.greedy = !changed.temp_given || changed.sample.temp == 0;
         if (sample_check(&changed.sample)) return -1;
         *o = changed;
-        if (o->samplers) o->sample.order = o->order;
         return 0;
     }
     return complain("there is no sampling option '%s'", name);

@@ -25,10 +25,9 @@ typedef struct {
     bool json, verbose, no_special, parse_special, ignore_eos, help;
     bool temp_given, narrowed; // --temp; an option that only works with it
     SampleOptions sample;
-    const char *samplers;        // names, separated by ;
-    uint8_t order[MAX_SAMPLERS]; // what they are
-    TextList bias, breakers;     // --logit-bias, --dry-sequence-breaker, as often as given
-    int logprobs;                // -1: none
+    const char *samplers;    // names, separated by ;: sample.order
+    TextList bias, breakers; // --logit-bias, --dry-sequence-breaker, as often as given
+    int logprobs;            // -1: none
 } Options;
 
 typedef struct Command Command;

@@ -330,8 +330,8 @@ int32_t argmax(const float *x, int n) {
 
 static void apply(Sampler *s, bool shaping) {
     const SampleOptions *o = &s->options;
-    for (int i = 0; i < (o->order ? o->n_order : (int) N_SAMPLERS); i++) {
-        int k = o->order ? o->order[i] : i;
+    for (int i = 0; i < (o->n_order < 0 ? (int) N_SAMPLERS : o->n_order); i++) {
+        int k = o->n_order < 0 ? i : o->order[i];
         if (!shaping || samplers[k].shapes) samplers[k].apply(s);
     }
 }
@@ -419,7 +419,8 @@ void sample_defaults(SampleOptions *o) {
         .dry_allowed_length = 2,
         .dry_last_n = -1,
         .mirostat_ent = 5,
-        .mirostat_lr = 0.1f};
+        .mirostat_lr = 0.1f,
+        .n_order = -1};
 }
 
 static int check_range(const char *name, double value, double low, double high, const char *range) {

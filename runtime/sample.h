@@ -24,8 +24,8 @@ typedef struct {
     int dry_allowed_length, dry_last_n;                        // -1: the whole text
     int mirostat; // 1 or 2: instead of all but bias and temperature; 0: off
     float mirostat_ent, mirostat_lr;
-    const uint8_t *order; // the samplers to apply, numbers of sampler_named(); NULL: the usual order
-    int n_order;
+    uint8_t order[MAX_SAMPLERS]; // the samplers to apply, numbers of sampler_named()
+    int n_order;                 // -1: all, in the usual order
 } SampleOptions;
 
 typedef struct { // added to the logit of a token; -INFINITY forbids it

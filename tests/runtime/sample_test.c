@@ -162,15 +162,14 @@ static void slow(const SampleOptions *o, const float *x, const int32_t *text, in
     n_left = 0, edge = false;
     for (int id = 0; id < VOCAB; id++)
         if (x[id] > -INFINITY) c[n_left++] = (Slow){id, x[id], 0};
-    for (int i = 0; i < (o->order ? o->n_order : USUAL); i++)
-        slow_apply(o->order ? sampler_name(o->order[i]) : usual[i], o, text, n_text);
+    for (int i = 0; i < (o->n_order < 0 ? USUAL : o->n_order); i++)
+        slow_apply(o->n_order < 0 ? usual[i] : sampler_name(o->order[i]), o, text, n_text);
     resort();
     memset(expected, 0, sizeof expected);
     for (int i = 0; i < n_left; i++) expected[c[i].id] = c[i].p;
 }
 
 static SampleOptions some_options(void) {
-    static uint8_t order[USUAL];
     SampleOptions o;
     sample_defaults(&o);
     o.greedy = false;
@@ -191,10 +190,10 @@ static SampleOptions some_options(void) {
     if (uniform() < 0.5) { // some of them, in any order
         for (int i = 0; i < USUAL; i++) {
             int k = (int) (uniform() * (i + 1));
-            order[i] = order[k];
-            order[k] = (uint8_t) sampler_named(usual[i], strlen(usual[i]));
+            o.order[i] = o.order[k];
+            o.order[k] = (uint8_t) sampler_named(usual[i], strlen(usual[i]));
         }
-        o.order = order, o.n_order = (int) (uniform() * (USUAL + 1));
+        o.n_order = (int) (uniform() * (USUAL + 1));
     }
     return o;
 }
