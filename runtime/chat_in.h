@@ -34,9 +34,6 @@ typedef struct {
     const char *kwargs; // a JSON object of further variables; NULL: none
     bool parse_special; // the text of special tokens in a user's message means those tokens
     void *memory;       // for a rendering
-    int32_t *special;   // tokens whose text is not to be read as them there
-    int n_special;
-    bool first[256]; // bytes that begin one
 } Writer;
 
 int writer_open(Writer *w, const Program *p, const Options *o);

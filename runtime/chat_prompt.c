@@ -30,49 +30,19 @@ static int find_template(Writer *w, const char *name) {
     return 2;
 }
 
-static bool is_special(const Tokenizer *t, int id) { // its text is read as the token only where that is asked for
-    return tok_type(t, id) == TOK_CONTROL || tok_type(t, id) == TOK_UNKNOWN;
-}
-
 int writer_open(Writer *w, const Program *p, const Options *o) {
     *w = (Writer){.p = p, .kwargs = o->kwargs, .parse_special = o->parse_special};
-    const Tokenizer *t = &p->tokenizer;
     if (!p->has_tokenizer) return complain("this model has no tokenizer: it cannot chat");
     int result = find_template(w, o->template);
     if (result) return result;
-    int n = tok_n_vocab(t), count = 0;
-    for (int id = 0; id < n; id++) count += is_special(t, id);
     w->memory = malloc(CHAT_CASE_MEMORY);
-    w->special = malloc(((size_t) count + 1) * sizeof *w->special);
-    if (!w->memory || !w->special) {
-        writer_close(w);
-        return complain("no memory for the chat template: %d MiB are needed", CHAT_CASE_MEMORY >> 20);
-    }
-    for (int id = 0; id < n; id++) {
-        size_t size;
-        const char *z = tok_bytes(t, id, &size);
-        if (!is_special(t, id) || !size) continue;
-        w->special[w->n_special++] = id;
-        w->first[(unsigned char) *z] = true;
-    }
+    if (!w->memory) return complain("no memory for the chat template: %d MiB are needed", CHAT_CASE_MEMORY >> 20);
     return 0;
 }
 
 void writer_close(Writer *w) {
     free(w->memory);
-    free(w->special);
-    w->memory = NULL, w->special = NULL;
-}
-
-// Bytes of the longest special token whose text stands at p; 0: none.
-static size_t special_at(const Writer *w, const char *p, const char *end) {
-    size_t longest = 0;
-    for (int i = 0; p < end && w->first[(unsigned char) *p] && i < w->n_special; i++) {
-        size_t n;
-        const char *z = tok_bytes(&w->p->tokenizer, w->special[i], &n);
-        if (*z == *p && n > longest && n <= (size_t) (end - p) && !memcmp(z, p, n)) longest = n;
-    }
-    return longest;
+    w->memory = NULL;
 }
 
 // ---- rendering ----
@@ -87,7 +57,7 @@ static Value marked_text(Render *r, const Writer *w, const Message *m) {
     Buffer b = {0};
     const char *end = m->content + m->n;
     for (const char *p = m->content; p < end;) {
-        size_t n = special_at(w, p, end);
+        size_t n = tok_special_at(&w->p->tokenizer, p, (size_t) (end - p));
         if (n) buffer_add(r, &b, mark, sizeof mark);
         else n = 1;
         buffer_add(r, &b, p, n);
@@ -166,7 +136,7 @@ static int unmark(const Writer *w, const char *text, size_t n, Unmarked *u) {
         memcpy(u->text + u->n, p, (size_t) (to - p));
         u->n += (size_t) (to - p);
         p = next ? next + sizeof mark : end;
-        size_t length = next ? special_at(w, p, end) : 0; // none: the template cut it short
+        size_t length = tok_special_at(&w->p->tokenizer, p, (size_t) (end - p)); // none: the template cut it short
         if (length) u->plain[u->n_plain++] = (TokSpan){u->n, u->n + length};
     }
     return 0;

@@ -129,6 +129,14 @@ static int32_t special_at(const Specials *s, size_t at, size_t length) {
     return node && counts(s, node, at, at + length) ? node->id : -1;
 }
 
+size_t tok_special_at(const Tokenizer *t, const char *text, size_t n) {
+    const TokNode *nodes = TOK_AT(t, TokNode, t->head->node), *node = nodes;
+    size_t best = 0;
+    for (size_t i = 0; i < n && (node = child_of(nodes, node, (uint8_t) text[i])); i++)
+        if (node->id >= 0 && tok_type(t, node->id) != TOK_USER_DEFINED) best = i + 1;
+    return best;
+}
+
 // Marks the tokens of one length in what is still free of the text from `at` to `to`.
 static void mark_length(const Specials *s, size_t at, size_t to, size_t length) {
     size_t free_from = at, free_to = at; // the free run that `at` is in

@@ -41,6 +41,8 @@ typedef struct {
 } TokSpan;
 int64_t tokenize_but(const Tokenizer *t, const char *text, size_t n, int flags, const TokSpan *plain, size_t n_plain,
     int32_t *ids, size_t cap, void *scratch, size_t scratch_size);
+// Bytes of the longest control or unknown token whose text stands at the beginning of this one; 0: none.
+size_t tok_special_at(const Tokenizer *t, const char *text, size_t n);
 size_t tokenize_scratch(const Tokenizer *t, size_t n); // bytes of scratch for a text of n bytes
 size_t tokenize_max_ids(const Tokenizer *t, size_t n); // no text of n bytes gives more ids
 
