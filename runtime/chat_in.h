@@ -24,6 +24,7 @@ typedef struct {
 int conversation_add(Conversation *c, const char *role, const char *content, size_t n); // mends what is no UTF-8
 int conversation_system(Conversation *c, const char *text, size_t n);                   // n == 0: none any more
 void conversation_cut(Conversation *c, int n);                                          // to its first n messages
+void conversation_close(Conversation *c);
 bool conversation_drop(Conversation *c); // the oldest turn; false: only one is left
 int conversation_save(const Conversation *c, const char *path);
 int conversation_load(Conversation *c, const char *path);

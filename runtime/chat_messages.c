@@ -71,6 +71,11 @@ void conversation_cut(Conversation *c, int n) {
     while (c->n > n) remove_at(c, c->n - 1);
 }
 
+void conversation_close(Conversation *c) {
+    conversation_cut(c, 0);
+    free(c->message);
+}
+
 static bool has_role(const Conversation *c, int i, const char *role) {
     return i < c->n && !strcmp(c->message[i].role, role);
 }
@@ -177,14 +182,8 @@ int conversation_load(Conversation *c, const char *path) {
     if (read_file(path, &bytes, &work.n)) return -1;
     work.text = bytes;
     int result = work_on_file(&work, read_messages, path, &memory);
-    if (!result) {
-        conversation_cut(c, 0);
-        free(c->message);
-        *c = work.read;
-    } else {
-        conversation_cut(&work.read, 0);
-        free(work.read.message);
-    }
+    conversation_close(result ? &work.read : c);
+    if (!result) *c = work.read;
     free(memory);
     free(bytes);
     return result;

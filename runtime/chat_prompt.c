@@ -183,8 +183,7 @@ int chat_prompt(const Program *p, const Options *o, const char *message, size_t 
     if (o->system) result = conversation_system(&c, o->system, strlen(o->system));
     if (!result) result = conversation_add(&c, "user", message, n);
     if (!result) result = write_conversation(&w, &c, ids, n_ids);
-    conversation_cut(&c, 0);
-    free(c.message);
+    conversation_close(&c);
     writer_close(&w);
     return result;
 }

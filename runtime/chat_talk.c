@@ -22,6 +22,18 @@ void talk_note(const Talk *t, const char *format, ...) {
     va_end(args);
 }
 
+static int text_add(Text *text, const char *p, size_t n) {
+    if (text->n + n + 1 > text->cap) {
+        char *more = realloc(text->p, 2 * (text->n + n + 1));
+        if (!more) return complain("no memory for a message of %zu bytes", text->n + n);
+        text->p = more, text->cap = 2 * (text->n + n + 1);
+    }
+    memcpy(text->p + text->n, p, n);
+    text->n += n;
+    text->p[text->n] = '\0';
+    return 0;
+}
+
 // ---- an answer ----
 
 // Characters that would move a terminal's cursor, or worse, are not the model's to write there.
@@ -42,13 +54,7 @@ static int show(const char *text, size_t n) {
 
 static int take_text(void *context, const char *text, size_t n) {
     Talk *t = context;
-    if (t->n_answer + n > t->cap_answer) {
-        char *more = realloc(t->answer, 2 * (t->n_answer + n));
-        if (!more) return complain("no memory for an answer of %zu bytes", t->n_answer + n);
-        t->answer = more, t->cap_answer = 2 * (t->n_answer + n);
-    }
-    memcpy(t->answer + t->n_answer, text, n);
-    t->n_answer += n;
+    if (text_add(&t->answer, text, n)) return -1;
     return (t->screen ? show(text, n) : out_write(text, n)) || out_flush() ? -1 : 0;
 }
 
@@ -129,7 +135,7 @@ int talk_answer(Talk *t) {
         conversation_cut(&t->c, t->c.n - 1);
         return result;
     }
-    t->n_answer = 0;
+    t->answer.n = 0;
     interrupted = 0;
     t->last = (Generated){.end = END_INTERRUPTED};
     result = set_ids(t, ids, n);
@@ -137,36 +143,19 @@ int talk_answer(Talk *t) {
     if (!result) result = generate(t->p, &how, &t->last);
     if (result && interrupted) result = 0, t->last.end = END_INTERRUPTED; // while the message was read
     interrupted = 0;
-    if (!result && (t->n_answer == 0 || t->answer[t->n_answer - 1] != '\n')) result = out_write("\n", 1);
+    if (!result && (t->answer.n == 0 || t->answer.p[t->answer.n - 1] != '\n')) result = out_write("\n", 1);
     if (!result) result = out_flush();
     if (!result) tell_end(t);
-    if (!result && t->last.end == END_INTERRUPTED && !t->n_answer) {
+    if (!result && t->last.end == END_INTERRUPTED && !t->answer.n) {
         talk_note(t, "the message was taken back");
         result = 1;
     }
-    if (!result) result = conversation_add(&t->c, "assistant", t->answer ? t->answer : "", t->n_answer);
+    if (!result) result = conversation_add(&t->c, "assistant", t->answer.p ? t->answer.p : "", t->answer.n);
     if (result) conversation_cut(&t->c, t->c.n - 1);
     return result;
 }
 
 // ---- messages ----
-
-typedef struct {
-    char *p;
-    size_t n, cap;
-} Text;
-
-static int text_add(Text *text, const char *p, size_t n) {
-    if (text->n + n + 1 > text->cap) {
-        char *more = realloc(text->p, 2 * (text->n + n + 1));
-        if (!more) return complain("no memory for a message of %zu bytes", text->n + n);
-        text->p = more, text->cap = 2 * (text->n + n + 1);
-    }
-    memcpy(text->p + text->n, p, n);
-    text->n += n;
-    text->p[text->n] = '\0';
-    return 0;
-}
 
 static const char quotes[] = "\"\"\"";
 
@@ -194,9 +183,7 @@ static LineResult read_message(Talk *t, Text *message) {
         if (got != LINE_TEXT) return got;
         p = t->line.text, n = t->line.n;
     }
-    if (text_add(message, "", 0)) return LINE_ERROR;
-    message->p[message->n] = '\0';
-    return LINE_TEXT;
+    return text_add(message, "", 0) ? LINE_ERROR : LINE_TEXT; // ends it
 }
 
 static int say(Talk *t, const Text *message) {
@@ -252,9 +239,8 @@ int chat_talk(const Options *o) {
         line_close(&t.line);
     }
     writer_close(&t.writer);
-    conversation_cut(&t.c, 0);
-    free(t.c.message);
-    free(t.answer);
+    conversation_close(&t.c);
+    free(t.answer.p);
     free(t.bias);
     free(t.breaker);
     if (p.info) program_close(&p);

@@ -7,14 +7,18 @@
 #include "generate.h"
 
 typedef struct {
+    char *p; // malloc'ed, ends with a NUL
+    size_t n, cap;
+} Text;
+
+typedef struct {
     Program *p;
     Options o;
     Writer writer;
     Conversation c;
     Line line;
-    bool screen; // answers go to a terminal
-    char *answer; // so far
-    size_t n_answer, cap_answer;
+    bool screen;    // answers go to a terminal
+    Text answer;    // so far
     Generated last; // of the last answer
     int reused;     // tokens of its prompt that were there already
     bool quit;
