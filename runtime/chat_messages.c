@@ -6,25 +6,11 @@
 #include "io.h"
 #include "json.h"
 #include "outfile.h"
+#include "tok_internal.h" // tok_character
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-// Bytes of the well-formed character at p; 0: none is there.
-static size_t character_at(const unsigned char *p, size_t n) {
-    size_t size = p[0] < 0x80         ? 1
-        : p[0] >= 0xC2 && p[0] < 0xE0 ? 2
-        : (p[0] & 0xF0) == 0xE0       ? 3
-        : p[0] >= 0xF0 && p[0] < 0xF5 ? 4
-                                      : 0;
-    if (!size || size > n) return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    bool bad = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) || (p[0] == 0xF0 && p[1] < 0x90) ||
-        (p[0] == 0xF4 && p[1] > 0x8F);
-    return bad ? 0 : size;
-}
 
 // Valid UTF-8 without the writer's mark: what is neither becomes U+FFFD.
 static char *mended(const char *text, size_t n, size_t *size) {
@@ -33,11 +19,12 @@ static char *mended(const char *text, size_t n, size_t *size) {
     if (!to) return NULL;
     *size = 0;
     for (size_t i = 0; i < n;) {
-        size_t k = character_at((const unsigned char *) text + i, n - i);
-        bool keep = k && !(k == 3 && !memcmp(text + i, "\xEF\xB7\x90", 3));
-        memcpy(to + *size, keep ? text + i : replacement, keep ? k : 3);
-        *size += keep ? k : 3;
-        i += k ? k : 1;
+        int k;
+        uint32_t code = tok_character((const uint8_t *) text + i, n - i, &k);
+        bool keep = code != 0xFDD0 && (code != 0xFFFD || k > 1); // the mark; a byte that begins no character
+        memcpy(to + *size, keep ? text + i : replacement, keep ? (size_t) k : 3);
+        *size += keep ? (size_t) k : 3;
+        i += (size_t) k;
     }
     to[*size] = '\0';
     return to;
