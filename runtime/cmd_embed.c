@@ -86,9 +86,7 @@ static int embed(Program *p, const Options *o, const int32_t *ids, int n, PoolKi
     int result = c.rows && want ? program_append(p, ids, n) : complain("no memory for %d rows of %d", n, c.width);
     if (!result) memset(want, rows, (size_t) n), want[n - 1] = 1;
     if (!result) result = program_eval_rows(p, n, want, keep_rows, &c);
-    if (!result && !rows)
-        memmove(c.rows, c.rows + (size_t) (n - 1) * (size_t) c.width, (size_t) c.width * sizeof(float));
-    if (!result && rows) pool_rows(&c, n, pool);
+    if (!result) pool_rows(&c, n, rows ? pool : LAST);
     for (int i = 0; !result && o->normalize && i < vectors; i++)
         normalize(c.rows + (size_t) i * (size_t) c.width, c.width);
     OutFile f;
