@@ -135,6 +135,13 @@ def write_wordpiece(path, tokenizer, special, lower, strip):
     return lambda texts: [e.ids for e in plain.encode_batch(texts, add_special_tokens=False)]
 
 
+def learnt(tokenizer):
+    """What byte pairs have learnt: {token: id}, the tokens in order of id, the merges as files have them."""
+    model = json.loads(tokenizer.to_str())["model"]
+    merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
+    return model["vocab"], sorted(model["vocab"], key=model["vocab"].get), merges
+
+
 def spaced_bpe(path, corpus, size=6000):
     """Byte pairs over characters, spaces as U+2581, bytes for what has no token."""
     ours = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=False))
@@ -145,12 +152,10 @@ def spaced_bpe(path, corpus, size=6000):
     # Characters that occur once get no token.
     ours.train_from_iterator(corpus, trainers.BpeTrainer(
         vocab_size=size, special_tokens=special, limit_alphabet=size // 5, max_token_length=12, show_progress=False))
-    model = json.loads(ours.to_str())["model"]
-    tokens = sorted(model["vocab"], key=model["vocab"].get)
-    merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
+    vocab, tokens, merges = learnt(ours)
     runs = ("\n", "\n\n", "\n\n\n")
     for run in runs:
-        if run not in model["vocab"]:
+        if run not in vocab:
             tokens.append(run)
     types = [CONTROL] * 3 + [UNKNOWN] + [BYTE] * 256 + [NORMAL] * (len(tokens) - 260)
     write(
@@ -177,9 +182,7 @@ def bases(path, corpus, size=1500):
     ours.pre_tokenizer = pre_tokenizers.ByteLevel(False)
     ours.train_from_iterator(corpus, trainers.BpeTrainer(
         vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
-    model = json.loads(ours.to_str())["model"]
-    tokens = sorted(model["vocab"], key=model["vocab"].get)
-    merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
+    _, tokens, merges = learnt(ours)
     first = len(tokens)
     tokens += ["<dna>", "</dna>", "<oov>"]
     letters = ["".join("ACGT"[i >> 2 * k & 3] for k in range(6)) for i in range(0, 4096, 3)]
@@ -212,13 +215,11 @@ def segments(path, corpus, size=3000, lower=True):
     special = ["<pad>", "<eos>", "<bos>", "<unk>"] + [f"<0x{i:02X}>" for i in range(256)]
     ours.train_from_iterator(corpus, trainers.BpeTrainer(
         vocab_size=size, special_tokens=special, limit_alphabet=size // 5, max_token_length=12, show_progress=False))
-    model = json.loads(ours.to_str())["model"]
-    tokens = sorted(model["vocab"], key=model["vocab"].get)
-    merges = [" ".join(m) if isinstance(m, list) else m for m in model["merges"]]
+    vocab, tokens, merges = learnt(ours)
     types = [CONTROL] * 3 + [UNKNOWN] + [BYTE] * 256 + [NORMAL] * (len(tokens) - 260)
     write(path, "whitespace", tokens, types, merges=merges, pre="whitespace", bos_token_id=2, eos_token_id=1,
           unknown_token_id=3, padding_token_id=0, normalizer__lowercase=lower)
-    again = Tokenizer(models.BPE(dict(model["vocab"]), [tuple(m.split(" ")) for m in merges], byte_fallback=True,
+    again = Tokenizer(models.BPE(vocab, [tuple(m.split(" ")) for m in merges], byte_fallback=True,
                                  unk_token="<unk>"))
     again.normalizer, again.pre_tokenizer = ours.normalizer or normalizers.Sequence([]), ours.pre_tokenizer
     return lambda texts: [e.ids for e in again.encode_batch(texts, add_special_tokens=False)]
