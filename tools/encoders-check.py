@@ -8,25 +8,16 @@ tests/golden/encoders.npz, which --write makes. The variants are the lines of te
 (`ggcc synth`) is run on 60 random ids by llama.cpp, by ggcc's interpreter and, with --compiled, by the program. A
 variant is right when max|d| is at most tol standard deviations of llama.cpp's numbers (of one score: tol of it).
 """
-import argparse, hashlib, os, re, subprocess, sys, tempfile
+import argparse, importlib, os, re, subprocess, sys, tempfile
 import numpy as np
+
+peers = importlib.import_module("peers-check")
+Differs, run = peers.Differs, peers.run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = os.path.join(ROOT, "tests", "golden", "encoders.txt")
 GOLDEN = os.path.join(ROOT, "tests", "golden", "encoders.npz")
 N, KEPT = 60, [0, 1, 7, 8, 9, 31, 58, 59]
-
-
-class Differs(Exception):
-    pass
-
-
-def run(argv, what):
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    if done.returncode:
-        lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
-        told = [x for x in lines if re.search("error|assert|missing|wrong", x, re.I)] or lines[-1:]
-        raise Differs("%s: exit status %d: %s" % (what, done.returncode, " | ".join(told)[:400]))
 
 
 def numbers(path, vectors):
@@ -51,18 +42,17 @@ def compare(what, got, want, tol):
 
 
 def reference(name, model, ids, how, a, out):
-    with open(model, "rb") as f:
-        digest = hashlib.sha256(f.read()).hexdigest()[:16]
     if a.lc:
         run([a.lc, model, ids, out, how], "llama.cpp")
         a.made[name] = numbers(out, N if how == "none" else 1).astype("<f4")
-        a.made["model of " + name] = np.array(digest)
+        a.made["model of " + name] = np.array(peers.digest(model))
         return a.made[name].astype(np.float64)
-    if name not in a.golden:
-        raise Differs("no golden; tools/goldens.sh makes it")
-    if str(a.golden["model of " + name]) != digest:
-        raise Differs("synth gives another model than the golden was made for; tools/goldens.sh makes it anew")
-    return a.golden[name].astype(np.float64)
+    return peers.golden_of(name, model, a.golden)["rows"].astype(np.float64)
+
+
+def load():
+    with np.load(GOLDEN) as z:
+        return {n: {"model": str(z["model of " + n]), "rows": z[n]} for n in z.files if "model of " + n in z.files}
 
 
 def by_both(name):
@@ -102,7 +92,7 @@ def main():
     ap.add_argument("--tol", type=float, default=2e-3)
     ap.add_argument("-v", action="store_true", help="a line for each variant, not only for those that differ")
     a = ap.parse_args()
-    a.made, a.golden = {}, {} if a.lc else dict(np.load(GOLDEN))
+    a.made, a.golden = {}, {} if a.lc else load()
     with open(TABLE) as f:
         names = [" ".join(x.split()) for x in f if x.strip() and x[0] != "#"]
     names = [x for x in names if re.search(a.only, x) and (a.compiled or a.lc or by_both(x))]

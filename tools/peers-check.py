@@ -54,21 +54,23 @@ def table():
     return variants, unable, short
 
 
-def run(argv, what, log=None):
+def run(argv, what):
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    text = done.stdout.decode("utf-8", "replace").strip()
     if done.returncode:
-        lines = text.splitlines()
+        lines = done.stdout.decode("utf-8", "replace").strip().splitlines()
         told = [x for x in lines if re.search("error|assert|missing|wrong", x, re.I)] or lines[-1:]
         raise Differs("%s: exit status %d: %s" % (what, done.returncode, " | ".join(told)[:400]))
+
+
+def digest(model):
+    with open(model, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()[:16]
 
 
 def reduced(rows, model):
     """What a golden keeps of llama.cpp's logits at the positions AT."""
     order = np.sort(rows, 1)
-    with open(model, "rb") as f:
-        digest = hashlib.sha256(f.read()).hexdigest()[:16]
-    return dict(model=digest, size=rows.shape[1], std=rows.std(), best=rows.argmax(1), top=order[:, -1], lead=order[:, -1] - order[:, -2],
+    return dict(model=digest(model), size=rows.shape[1], std=rows.std(), best=rows.argmax(1), top=order[:, -1], lead=order[:, -1] - order[:, -2],
                 probes=rows[:, np.linspace(0, rows.shape[1] - 1, PROBES).astype(int)])
 
 
@@ -89,9 +91,8 @@ def golden_of(name, model, golden):
     if name not in golden:
         raise Differs("no golden; tools/goldens.sh makes it")
     want = golden[name]
-    with open(model, "rb") as f:
-        if hashlib.sha256(f.read()).hexdigest()[:16] != want["model"]:
-            raise Differs("synth gives another model than the golden was made for; tools/goldens.sh makes it anew")
+    if digest(model) != want["model"]:
+        raise Differs("synth gives another model than the golden was made for; tools/goldens.sh makes it anew")
     return want
 
 

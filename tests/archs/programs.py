@@ -5,7 +5,7 @@ is a golden, the logits are compared with it; then the law of ../program/same.py
 
   programs.py [REGEX]      the models whose names match; names of synthetic ones begin with "synth "
 """
-import importlib.util
+import importlib
 import os
 import re
 import shutil
@@ -15,15 +15,14 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "program"))
 sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "..", "..", "tools"))
 import numpy as np
 
 import check as tiny
 import make
 from same import *
 
-_spec = importlib.util.spec_from_file_location("peers", f"{SOURCE}/tools/peers-check.py")
-peers = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(peers)
+peers = importlib.import_module("peers-check")
 
 LENGTHS = [1, 7, 63, 64, 65, 130, 200]
 THREADS = ["1", "2", "3", "5"]
