@@ -223,10 +223,7 @@ static void on_interrupt(int signal) {
 int chat_talk(const Options *o) {
     Program p;
     Talk t = {.p = &p, .o = *o};
-    if (o->narrowed && !o->temp_given)
-        fprintf(stderr, "note: without --temp the likeliest token is taken; --top-k and the like change nothing\n");
-    int result = open_model(&p, o);
-    if (!result) result = set_breakers(&p, o);
+    int result = open_to_sample(&p, o);
     if (!result) result = writer_open(&t.writer, &p, o);
     if (!result && o->system) result = conversation_system(&t.c, o->system, strlen(o->system));
     if (!result) {

@@ -74,10 +74,7 @@ int cmd_run(const Options *o) {
         complain("--system, --template and --chat-template-kwargs go with --chat");
         return 2;
     }
-    if (o->narrowed && !o->temp_given)
-        fprintf(stderr, "note: without --temp the likeliest token is taken; --top-k and the like change nothing\n");
-    int result = open_model(&p, o);
-    if (!result) result = set_breakers(&p, o);
+    int result = open_to_sample(&p, o);
     if (!result && o->load) result = state_load(&p.state, 0, o->load);
     if (!result) // a text that goes on does not begin again
         result = o->chat ? chat_tokens(&p, o, &ids, &n) : input_tokens(&p, o, !o->load, o->load != NULL, &ids, &n);

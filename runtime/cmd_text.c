@@ -72,6 +72,13 @@ int open_model(Program *p, const Options *o) {
     return 0;
 }
 
+int open_to_sample(Program *p, const Options *o) {
+    if (o->narrowed && !o->temp_given)
+        fprintf(stderr, "note: without --temp the likeliest token is taken; --top-k and the like change nothing\n");
+    int result = open_model(p, o);
+    return result ? result : set_breakers(p, o);
+}
+
 static int no_tokenizer(void) {
     return complain("this model has no tokenizer: give token ids with --ids FILE");
 }

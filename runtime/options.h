@@ -73,6 +73,7 @@ int input_tokens(const Program *p, const Options *o, bool special, bool optional
 int text_tokens(const Program *p, const char *text, size_t size, int flags, int32_t **ids, int *n); // TOK_ flags
 // A program with its settings from the options: 0, or what the command returns.
 int open_model(Program *p, const Options *o);
+int open_to_sample(Program *p, const Options *o); // with the breakers, and a note where options change nothing
 Settings settings_of(const Options *o);
 // The lists of --logit-bias and --dry-sequence-breaker. 0, or what the command returns.
 int parse_bias(const Options *o, LogitBias *bias); // [MAX_LISTED]
