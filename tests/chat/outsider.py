@@ -129,11 +129,7 @@ def resized(chat):
 
 def dumb(program):
     """A terminal that can do nothing: lines, a prompt, no escape sequences."""
-    chat = Chat.__new__(Chat)
-    chat.pid, chat.fd = os.forkpty()
-    if chat.pid == 0:
-        os.environ["TERM"] = "dumb"
-        os.execv(program, [program, "chat", "-n", "4"])
+    chat = Chat(program, "-n", "4", term="dumb")
     shown = chat.read(lambda t: "> " in t)
     chat.send("hello\n")
     shown += chat.read(lambda t: t.count("> ") >= 1)

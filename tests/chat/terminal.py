@@ -21,17 +21,14 @@ def check(ok, what, seen=""):
 
 
 class Chat:
-    PROMPT = "> "
-
-    def __init__(self, program, *args):
+    def __init__(self, program, *args, term="xterm"):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            os.environ["TERM"] = "xterm"
+            os.environ["TERM"] = term
             os.environ.pop("NO_COLOR", None)
             os.execv(program, [program, "chat"] + list(args))
-        self.raw = ""
-        self.bytes = b""
-        self.prompt()
+        if term != "dumb":
+            self.prompt()
 
     def read(self, until, seconds=60):
         """All output up to where until(text so far) holds."""
@@ -52,8 +49,7 @@ class Chat:
 
     def prompt(self):
         # the editor turns bracketed paste on whenever it begins a line
-        self.raw = self.read(lambda t: "\x1b[?2004h" in t and t.rstrip().endswith("C"))
-        return self.raw
+        return self.read(lambda t: "\x1b[?2004h" in t and t.rstrip().endswith("C"))
 
     def send(self, text):
         os.write(self.fd, text if isinstance(text, bytes) else text.encode())
@@ -173,7 +169,7 @@ def interrupt(program, first):
     chat.send("\x03")
     time.sleep(0.05)
     os.kill(chat.pid, signal.SIGCONT)
-    shown += chat.read(lambda t: "\x1b[?2004h" in t and t.rstrip().endswith("C"))
+    shown += chat.prompt()
     check("stopped after" in shown, "Ctrl-C stops the answer", shown)
     check(context(chat)[0] == 2, "what was said before Ctrl-C stays")
     chat.send("abc\x03")

@@ -7,7 +7,6 @@ import argparse
 import collections
 import datetime
 import json
-import math
 import os
 import random
 import sys

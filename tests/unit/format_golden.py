@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # Writes tests/unit/format_golden.h: what the package gguf makes of pseudo-random blocks of every format.
 # The bytes come from the same generator as in tests/unit/format.c. Usage: format_golden.py > format_golden.h
-import sys
-
 import numpy as np
 import gguf
 from gguf import GGMLQuantizationType as T
