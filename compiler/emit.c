@@ -98,7 +98,7 @@ static void emit_support(Emit *e) {
         if (k->kind == K_ROWS) continue;
         const Stage *st = &e->g->stage[k->stage];
         const Node *heavy = &st->node[st->kernel[k->group].heavy];
-        const char *format = heavy->weight >= 0 ? format_of(st->weight[heavy->weight].type)->name : NULL;
+        const char *format = heavy->weight >= 0 ? format_of(st->weight[heavy->weight].type)->name : k->keys;
         template_support(&e->o, &s, template_find(e->p->target->folders, k->template), format);
     }
 }

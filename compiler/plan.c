@@ -87,8 +87,9 @@ static void make_heavy(Plan *p, Kernel *k, const Stage *s, int heavy) {
     if (n->op != OP_attention) return;
     k->rows = 16;
     cut_attention(k, s, n);
+    k->keys = s->state[n->state].v.n ? "attend" : "latent";
     if (s->state[n->state].v.n) return;
-    k->template = n->n_in > 2 && s->node[n->in[2]].type == HANDLE ? "latent_two.c" : "latent.c";
+    if (n->n_in > 2 && s->node[n->in[2]].type == HANDLE) k->template = "latent_two.c";
     while (k->heads > 8 && k->heads % 2 == 0) k->heads /= 2; // long queries: few fit into the cache
     while (k->heads > 8) k->heads = 1;
 }

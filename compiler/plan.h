@@ -46,6 +46,7 @@ typedef struct {
     int level; // the moment it can start
     // matmul, attention
     const char *template;      // "matmul.c"
+    const char *keys;          // of attention: how keys lie, as templates/c/attention.c says; else NULL
     const char *packed;        // "panels.c": the one for packed weights, or NULL
     int64_t in, out;           // matmul: K, and N of a strand
     int strands, panels, rows; // work of a piece

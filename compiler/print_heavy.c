@@ -197,14 +197,9 @@ KernelText print_experts(const Plan *p, const Kernel *k) {
 
 // ---- attention ----
 
-// What the attention's cache shows, as the template's parameters.
-static int sees_params(Arena *a, const State *st, int64_t n_ctx, Binding *b) {
-    int64_t window = st->sees == SEES_WINDOW && st->n < n_ctx ? st->n : 0; // a window that holds all is none
-    int64_t chunk = st->sees == SEES_CHUNK && st->n < n_ctx ? st->n : 0;
-    bool all = st->sees == SEES_ALL, around = st->sees == SEES_AROUND;
-    b[0] = param_int(a, "WINDOW", window), b[1] = param_int(a, "CHUNK", chunk), b[2] = param_int(a, "ALL", all);
-    b[3] = param_int(a, "AROUND", around ? st->n : 0), b[4] = param_int(a, "AHEAD", all || around);
-    return 5;
+// How many positions a state of this kind shows; 0: it is of another kind, or shows all that there can be.
+static int64_t sees_limit(const State *st, Sees sees, int64_t n_ctx) {
+    return st->sees == sees && st->n < n_ctx ? st->n : 0;
 }
 
 static const char *sees_show(Arena *a, const State *st) {
@@ -235,48 +230,63 @@ static int bias_params(Arena *a, const Node *n, const Node *biases, const State 
     return 4;
 }
 
-// On two caches, the second of records.
-static KernelText print_two(Printer *q, const Node *n, Str args, Str pass) {
+// What attention on one cache and on two have in common, as the templates' parameters.
+static int common_params(const Printer *q, const Node *n, const Node *sinks, const Node *picks, Str args, Str pass,
+    Binding *b) {
     Arena *a = q->names.arena;
     const Plan *p = q->plan;
-    const Kernel *k = q->kernel;
-    int second = q->stage->node[n->in[2]].state;
-    int si[2] = {p->state_of[k->stage][n->state], p->state_of[k->stage][second]};
-    const State *st = &q->stage->state[n->state], *records = &q->stage->state[second];
-    const Node *last = &q->stage->node[n->in[n->n_in - 1]];
-    bool picks = last->type == I32, sinks = n->n_in > (picks ? 4 : 3);
-    if (st->every > 1 || st->sees > SEES_CHUNK || n->real[2] != 0 || n->num[3] || records->sees != SEES_PAST)
-        fail_at(n->loc, "attention on two caches is on positions, then on records of the past, without biases");
-    Binding b[32] = {
+    const State *st = &q->stage->state[n->state];
+    int group = p->state[p->state_of[q->kernel->stage][n->state]].group, count = 0;
+    const Binding common[] = {
         param_int(a, "H", n->shape.d[0]),
         param_int(a, "G", st->k.d[0]),
         param_int(a, "DK", st->k.d[1]),
         param("SCALE", c_float(a, n->real[0])),
         param("SOFTCAP", c_float(a, n->real[1])),
-        param_int(a, "SINKS", sinks),
-        param_int(a, "PICKS", picks ? last->shape.d[1] : 0),
-        param_int(a, "SETS", picks ? last->shape.d[0] : 1),
+        param_int(a, "SINKS", sinks != NULL),
+        param_int(a, "PICKS", picks ? picks->shape.d[1] : 0),
+        param_int(a, "SETS", picks ? picks->shape.d[0] : 1),
         param_int(a, "BLOCK", n->num[2] > 1 ? n->num[2] : 1),
-        param_int(a, "EVERY", state_every(records)),
-        param_int(a, "GROUP", p->state[si[0]].group),
-        param_int(a, "PAGE_BYTES", (int64_t) p->group[p->state[si[0]].group].page_bytes),
-        param_int(a, "GROUP2", p->state[si[1]].group),
-        param_int(a, "PAGE_BYTES2", (int64_t) p->group[p->state[si[1]].group].page_bytes),
+        param_int(a, "GROUP", group),
+        param_int(a, "PAGE_BYTES", (int64_t) p->group[group].page_bytes),
         param("KV", p->kv_f32 ? S("f32") : S("f16")),
-        param_int(a, "HEADS", k->heads),
-        param_int(a, "ROWS", k->rows),
+        param_int(a, "HEADS", q->kernel->heads),
+        param_int(a, "ROWS", q->kernel->rows),
+        param_int(a, "WINDOW", sees_limit(st, SEES_WINDOW, p->graph->n_ctx)),
+        param_int(a, "CHUNK", sees_limit(st, SEES_CHUNK, p->graph->n_ctx)),
         {.kind = BIND_ARGS, .name = "args", .value = args},
         {.kind = BIND_ARGS, .name = "pass", .value = pass},
     };
-    Binding sees[5];
-    sees_params(a, st, p->graph->n_ctx, sees);
-    b[19] = sees[0], b[20] = sees[1]; // window and chunk
-    q->text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, 21));
-    q->text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (n->shape.d[0] + k->heads - 1) / k->heads,
-        row_count(k), k->rows - 1, k->rows);
-    q->text.comment = str_fmt(a, "attention: %lld heads over %lld, %s and records of %lld positions",
-        (long long) n->shape.d[0], (long long) st->k.d[0], sees_show(a, st), (long long) state_every(records));
-    return q->text;
+    for (; count < COUNT(common); count++) b[count] = common[count];
+    return count;
+}
+
+// One cache: what rows see of later ones, where values lie, what distance does.
+static int one_params(const Printer *q, const Node *n, const Node *biases, Binding *b) {
+    Arena *a = q->names.arena;
+    const State *st = &q->stage->state[n->state];
+    bool all = st->sees == SEES_ALL, around = st->sees == SEES_AROUND, columns = !st->v.n;
+    int count = bias_params(a, n, biases, st, b);
+    b[count++] = param_int(a, "ALL", all), b[count++] = param_int(a, "AROUND", around ? st->n : 0);
+    b[count++] = param_int(a, "AHEAD", all || around);
+    b[count++] = param("ALIBI", c_float(a, n->real[2])), b[count++] = param_int(a, "DV", n->shape.d[1]);
+    b[count++] = param("FMT", str(q->kernel->keys)), b[count++] = param_int(a, "COLUMNS", columns);
+    b[count++] = param_int(a, "V_ROW", columns ? st->k.d[1] : n->shape.d[1]);
+    b[count++] = param_int(a, "V_FROM", columns ? n->num[0] : 0);
+    return count;
+}
+
+// Two caches: the second is of records.
+static int two_params(const Printer *q, const Node *n, Binding *b) {
+    Arena *a = q->names.arena;
+    const Plan *p = q->plan;
+    int second = q->stage->node[n->in[2]].state, group = p->state[p->state_of[q->kernel->stage][second]].group;
+    const State *st = &q->stage->state[n->state], *records = &q->stage->state[second];
+    if (st->every > 1 || st->sees > SEES_CHUNK || n->real[2] != 0 || n->num[3] || records->sees != SEES_PAST)
+        fail_at(n->loc, "attention on two caches is on positions, then on records of the past, without biases");
+    b[0] = param_int(a, "EVERY", state_every(records)), b[1] = param_int(a, "GROUP2", group);
+    b[2] = param_int(a, "PAGE_BYTES2", (int64_t) p->group[group].page_bytes);
+    return 3;
 }
 
 KernelText print_attention(const Plan *p, const Kernel *k) {
@@ -286,7 +296,7 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
     const Node *n = &q.stage->node[heavy];
     const State *st = &q.stage->state[n->state];
     int si = p->state_of[k->stage][n->state];
-    int64_t heads = n->shape.d[0], group = p->state[si].group;
+    int64_t heads = n->shape.d[0];
     const Node *sinks = NULL, *biases = NULL, *picks = NULL;
     bool two = n->n_in > 2 && q.stage->node[n->in[2]].type == HANDLE;
     for (int i = two ? 3 : 2; i < n->n_in; i++) {
@@ -294,7 +304,7 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
         *(name[0] == 'p' ? &picks : name[0] == 'b' ? &biases : &sinks) = &q.stage->node[n->in[i]];
     }
     fixed_text(&q, "m"), fixed_arg(&q, ARG_STATE_K, si);
-    if (st->v.n) fixed_arg(&q, ARG_STATE_V, si);
+    if (!two) fixed_arg(&q, st->v.n ? ARG_STATE_V : ARG_STATE_K, si);
     if (two) fixed_arg(&q, ARG_STATE_K, p->state_of[k->stage][q.stage->node[n->in[2]].state]);
     fixed_operand(&q, n, 0), fixed_arg(&q, ARG_BUFFER, p->place[k->stage][heavy].buffer);
     fixed_text(&q, k->rate == RATE_OUT ? "m->out_pos, m->out_seq, m->outs" : "m->pos, m->seq, m->rows");
@@ -312,34 +322,16 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
             ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape))
             : str_fmt(a, "%.*s, %s", FMT(pass), attention_operand(q.stage, n, i));
     }
-    if (two) return print_two(&q, n, args, pass);
-    Binding b[32] = {
-        param_int(a, "H", heads),
-        param_int(a, "G", st->k.d[0]),
-        param_int(a, "DK", st->k.d[1]),
-        param_int(a, "DV", n->shape.d[1]),
-        param("SCALE", c_float(a, n->real[0])),
-        param("SOFTCAP", c_float(a, n->real[1])),
-        param("ALIBI", c_float(a, n->real[2])),
-        param_int(a, "SINKS", sinks != NULL),
-        param_int(a, "PICKS", picks ? picks->shape.d[1] : 0),
-        param_int(a, "SETS", picks ? picks->shape.d[0] : 1),
-        param_int(a, "BLOCK", n->num[2] > 1 ? n->num[2] : 1),
-        param_int(a, "GROUP", group),
-        param_int(a, "PAGE_BYTES", (int64_t) p->group[group].page_bytes),
-        param("KV", p->kv_f32 ? S("f32") : S("f16")),
-        param_int(a, "HEADS", k->heads),
-        param_int(a, "ROWS", k->rows),
-        {.kind = BIND_ARGS, .name = "args", .value = args},
-        {.kind = BIND_ARGS, .name = "pass", .value = pass},
-    };
-    int count = 18 + sees_params(a, st, p->graph->n_ctx, b + 18);
-    count += bias_params(a, n, biases, st, b + count);
-    if (!st->v.n) b[count++] = param_int(a, "V_FROM", n->num[0]);
+    Binding b[40];
+    int count = common_params(&q, n, sinks, picks, args, pass, b);
+    count += two ? two_params(&q, n, b + count) : one_params(&q, n, biases, b + count);
     q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, count));
     q.text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (heads + k->heads - 1) / k->heads, row_count(k),
         k->rows - 1, k->rows);
-    q.text.comment = str_fmt(a, "attention: %lld heads over %lld of keys and values, %s", (long long) heads,
-        (long long) st->k.d[0], sees_show(a, st));
+    Str on = two ? str_fmt(a, "%s and records of %lld positions", sees_show(a, st),
+                       (long long) state_every(&q.stage->state[q.stage->node[n->in[2]].state]))
+                 : str_fmt(a, "of keys and values, %s", sees_show(a, st));
+    q.text.comment = str_fmt(a, "attention: %lld heads over %lld%s%.*s", (long long) heads, (long long) st->k.d[0],
+        two ? ", " : " ", FMT(on));
     return q.text;
 }

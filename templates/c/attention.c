@@ -1,9 +1,10 @@
 // Attention with grouped heads over paged keys and values, for any instruction set (simd.h is what differs).
 // In: queries [rows][H][DK], the batch's positions and sequences, the state's pages. Out: [rows][H][DV].
 // A row sees the positions up to its own: all, WINDOW, or those since the last multiple of CHUNK; or all that its
-// sequence has
-// (ALL), or AROUND / 2 to each side. Of these PICKS, if any, are the only ones: blocks of BLOCK positions, in SETS
-// sets.
+// sequence has (ALL), or AROUND / 2 to each side. Of these PICKS, if any, are the only ones: blocks of BLOCK positions,
+// in SETS sets.
+// Keys lie in blocks of positions (FMT attend) and values apart from them; or (COLUMNS, FMT latent) a position has one
+// column of V_ROW numbers, the key, and its values are those from V_FROM on: v_at is k_at then.
 // A piece is some query heads of one kv head and some rows. Rows of one sequence go through its pages together, so
 // that each key and value is read once for them all. Pages lie at absolute positions and the running maximum changes
 // only from page to page: a row has the same bits however the batch was cut.
@@ -13,6 +14,10 @@
 //@ param G 3
 //@ param DK 64
 //@ param DV 64
+//@ param FMT attend
+//@ param COLUMNS 0
+//@ param V_ROW 64
+//@ param V_FROM 0
 //@ param SCALE 0.125f
 //@ param SOFTCAP 0
 //@ param WINDOW 0
@@ -36,7 +41,7 @@
 //@ param ROWS 16
 //@ args args
 //@ args pass
-//@ needs attend.h sees.h
+//@ needs FMT.h sees.h
 #include "../../runtime/model.h"
 #include <string.h>
 
@@ -52,11 +57,15 @@
 
 #include "sees.h"
 
+#include "latent.h"
+
 enum {
     H = 9,
     G = 3,
     DK = 64,
     DV = 64,
+    V_ROW = 64,
+    V_FROM = 8,
     WINDOW = 300,
     CHUNK = 128,
     AROUND = 24,
@@ -74,6 +83,7 @@ static int32_t picks[ROWS * SETS * PICKS];
 #define SCALE 0.125f
 #define SOFTCAP 30.0f
 #define bytes_KV bytes_f16
+#define FMT_scores attend_scores
 //@ begin
 enum { attention_rows = HEADS < 12 ? 12 / HEADS : 1 };
 enum { attention_queries = attention_rows * HEADS };
@@ -111,9 +121,10 @@ static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const f
     for (int page = first / PAGE * PAGE; page <= last; page += PAGE) {
         const uint8_t *at = state_page(m, GROUP, PAGE_BYTES, seq, page);
         const uint8_t *k = at + k_at + (size_t) kv_head * PAGE * DK * bytes_KV;
-        const uint8_t *v = at + v_at + (size_t) kv_head * PAGE * DV * bytes_KV;
+        const uint8_t *v = at + v_at + (size_t) kv_head * PAGE * V_ROW * bytes_KV;
+        v += (size_t) V_FROM * bytes_KV; //@ when V_FROM
         const int from = first > page ? first - page : 0, to = last - page < PAGE ? last - page : PAGE - 1;
-        attend_scores(k, bytes_KV == 4, query[0], DK, n * HEADS, from, to, s);
+        FMT_scores(k, bytes_KV == 4, query[0], DK, n * HEADS, from, to, s);
         for (int t = 0; t < n * HEADS; t++) {
             attention_sees(pos[t / HEADS], end, &seen_from, &seen_to);
             int t_from = seen_from > page ? seen_from - page : 0,
@@ -130,7 +141,8 @@ static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const f
             if (factor != 1)
                 for (int d = 0; d < DV; d++) sum[t][d] *= factor;
         }
-        attend_values(v, bytes_KV == 4, s, DV, n * HEADS, from, to, sum[0]);
+        attend_values(v, bytes_KV == 4, s, DV, n * HEADS, from, to, sum[0]);        //@ when !COLUMNS
+        latent_values(v, bytes_KV == 4, s, V_ROW, DV, n * HEADS, from, to, sum[0]); //@ when COLUMNS
     }
     for (int t = 0; t < n * HEADS; t++) {
         float *y = o + (size_t) (t / HEADS * H + h + t % HEADS) * DV;

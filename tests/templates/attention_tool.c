@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     out(&o, "#include \"isa.h\"\n\n#include \"model.h\"\n\n");
     template_require(&o, &su, "kv.h");
     Str text = template_find(su.folders, "attention.c");
-    template_support(&o, &su, text, NULL);
+    template_support(&o, &su, text, "attend");
     for (int i = 0; i < COUNT(shapes); i++) {
         const Shape *s = &shapes[i];
         const int bytes = 64 * s->g * (s->dk + s->dv) * (str_is(str(s->kv), "f16") ? 2 : 4) + 128;
@@ -41,6 +41,10 @@ int main(int argc, char **argv) {
             {"G", param(a, s->g), BIND_PARAM},
             {"DK", param(a, s->dk), BIND_PARAM},
             {"DV", param(a, s->dv), BIND_PARAM},
+            {"FMT", S("attend"), BIND_PARAM},
+            {"COLUMNS", S("0"), BIND_PARAM},
+            {"V_ROW", param(a, s->dv), BIND_PARAM},
+            {"V_FROM", S("0"), BIND_PARAM},
             {"SCALE", S("0.25f"), BIND_PARAM},
             {"SOFTCAP", str(s->softcap), BIND_PARAM},
             {"WINDOW", param(a, s->window), BIND_PARAM},
