@@ -65,10 +65,9 @@ static void print_definition(Emit *e, int i) {
         t->text.p[k] == '@' ? out(&e->o, "%.*s", FMT(e->name[i])) : out(&e->o, "%c", t->text.p[k]);
 }
 
+// All that the plan's kernels may need; emit_model leaves out what they do not.
 static void emit_support(Emit *e) {
     Support s = {.folders = e->p->target->folders};
-    heading(e, "arithmetic, formats and activations: the same for every model");
-    out(&e->o, "// This part was laid out in the templates, where names are shorter.\n// clang-format off\n\n");
     static const char *const always[] = {"half.h", "math.h", "row.h"};
     static const struct { // what row operators call
         Op op;
@@ -459,8 +458,19 @@ static void emit_info(Emit *e, const EmitOptions *opt) {
     out_str(&e->o, opt->selftest);
 }
 
-// Lines of more than 120 columns are broken behind a comma or before an operator, outside of literals and
-// comments; the rest goes on one step further in.
+// The next line, if it goes on as far in as the rest of a broken list and there is room for both; taken off the text.
+static Str joinable(Str rest, size_t indent, size_t room, Str *text) {
+    const char *nl = memchr(text->p, '\n', text->n);
+    size_t n = nl ? (size_t) (nl - text->p) : text->n;
+    if (rest.p[rest.n - 1] != ',' || n <= indent || strspn(text->p, " ") != indent || rest.n + 1 + n - indent > room)
+        return S("");
+    Str next = {text->p + indent, n - indent};
+    text->p += nl ? n + 1 : n, text->n -= nl ? n + 1 : n;
+    return next;
+}
+
+// Lines of more than 120 columns are broken behind a comma, outside of literals and comments; the rest goes on one
+// step further in, with the next line behind it where that goes on there, too.
 static Str wrapped(Arena *a, Str text) {
     enum { COLUMNS = 120 };
     Out o = out_new(a);
@@ -479,7 +489,9 @@ static Str wrapped(Arena *a, Str text) {
             }
             if (!cut) cut = line.n;
             if (!first) out(&o, "%*s", (int) indent + 4, "");
-            out(&o, "%.*s\n", (int) cut, line.p);
+            out(&o, "%.*s", (int) cut, line.p);
+            Str next = !first && cut == line.n ? joinable(line, indent + 4, room, &text) : S("");
+            out(&o, "%s%.*s\n", next.n ? " " : "", FMT(next));
             if (cut < line.n) cut++; // the space
             line.p += cut, line.n -= cut, first = false;
         }
@@ -505,20 +517,23 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
         "// that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights "
         "packed in\n"
         "// m->weights, keys and values in pages.\n"
-        "// Begin at `the model`, far below; its kernels stand before it, and before them arithmetic that every model "
-        "shares.\n");
+        "// Begin at `the model`, far below; its kernels stand before it, and before them the arithmetic that they "
+        "stand on.\n");
     out(&e.o,
         "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n%s\n#include "
         "\"model.h\"\n#include \"selftest.h\"\n",
         p->target->includes);
+    heading(&e, "arithmetic, formats and activations: what every model has that needs it");
+    out(&e.o, "// This part was laid out in the templates, where names are shorter.\n// clang-format off\n\n");
+    Out head = e.o;
+    e.o = out_new(a);
     emit_support(&e);
-    out(&e.o, "// clang-format on\n");
+    Str support = out_text(&e.o);
     for (int i = 0; i < n_embedded; i++)
         if (!strcmp(embedded[i].path, "runtime/model.h") || !strcmp(embedded[i].path, "runtime/selftest.h"))
             names_of_c(&e.names, (Str){embedded[i].data, embedded[i].size});
-    names_of_c(&e.names, out_text(&e.o));
+    names_of_c(&e.names, out_text(&head)), names_of_c(&e.names, support);
     for (int i = 0; i < p->graph->n_stage; i++) e.stage_fn[i] = name_fresh(&e.names, p->graph->stage[i].name);
-    Out head = e.o;
     e.o = out_new(a);
     print_kernels(&e);
     heading(&e, "kernels");
@@ -533,6 +548,9 @@ Str emit_model(const Plan *p, const EmitOptions *opt, const char *command) {
     for (int i = 0; i < n; i++) emit_stage(&e, order[i]);
     emit_forward(&e);
     emit_info(&e, opt);
-    out_str(&head, wrapped(a, out_text(&e.o)));
+    Str code = wrapped(a, out_text(&e.o));
+    out_str(&head, used_support(a, support, code));
+    out(&head, "// clang-format on\n");
+    out_str(&head, code);
     return out_text(&head);
 }

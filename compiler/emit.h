@@ -80,6 +80,8 @@ typedef struct {
     Str facts;                // what `info` prints
     Str rerank;               // the prompt around a pair of texts, or none
 } EmitOptions;
+// Of the support code that templates need, what is named by `code` or by what that needs.
+Str used_support(Arena *a, Str support, Str code);
 // The model's source: kernels, layers, model_forward, model_info. `command` stands at its top.
 Str emit_model(const Plan *p, const EmitOptions *opt, const char *command);
 

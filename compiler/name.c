@@ -31,7 +31,10 @@ static Str given_name(const Graph *g, const Stage *s, int node) {
         return name.n ? name : s->weight[n->weight].name;
     }
     case OP_q8:
-    case OP_take: return s->node[n->in[0]].name;
+    case OP_take: { // of a view that has no name, what is behind it
+        Str name = s->node[n->in[0]].name;
+        return name.n ? name : s->node[view_base(s, n->in[0])].name;
+    }
     default:
         return op_info[n->op].class == CLASS_MAP && n->kernel >= 0 && s->kernel[n->kernel].heavy >= 0 ? S("gated")
                                                                                                       : S("value");

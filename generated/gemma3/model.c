@@ -6,7 +6,7 @@
 // In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces
 // that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in
 // m->weights, keys and values in pages.
-// Begin at `the model`, far below; its kernels stand before it, and before them arithmetic that every model shares.
+// Begin at `the model`, far below; its kernels stand before it, and before them the arithmetic that they stand on.
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #include "model.h"
 #include "selftest.h"
 
-// ---- arithmetic, formats and activations: the same for every model ----
+// ---- arithmetic, formats and activations: what every model has that needs it ----
 // This part was laid out in the templates, where names are shorter.
 // clang-format off
 
@@ -50,31 +50,6 @@ static inline float f16_to_f32(uint16_t h) {
     return _cvtsh_ss(h);
 }
 
-static inline uint16_t f32_to_f16(float f) {
-    return _cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT);
-}
-
-static inline float bf16_to_f32(uint16_t h) {
-    return float_of_bits((uint32_t) h << 16);
-}
-
-static inline void f16_to_f32_n(const uint8_t *restrict h, float *restrict y, int64_t n) {
-    const int64_t whole = n / 8 * 8;
-    for (int64_t i = 0; i < whole; i += 8)
-        _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) (h + 2 * i))));
-    for (int64_t i = whole; i < n; i++) y[i] = f16_to_f32(read_u16(h + 2 * i));
-}
-
-static inline void f32_to_f16_n(const float *restrict x, uint8_t *restrict h, int64_t n) {
-    const int64_t whole = n / 8 * 8;
-    for (int64_t i = 0; i < whole; i += 8)
-        _mm_storeu_si128((__m128i *) (h + 2 * i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-    for (int64_t i = whole; i < n; i++) {
-        uint16_t v = f32_to_f16(x[i]);
-        memcpy(h + 2 * i, &v, 2);
-    }
-}
-
 // Elementary functions for loops along a row: no branches, no tables, no libm, so that compilers vectorise the loop.
 // In, out: f32. exp, log: at most 2 units in the last place; tanh, erf: 1e-6. Infinities and NaN go through.
 
@@ -85,10 +60,6 @@ static inline float fma_f32(float a, float b, float c) {
 #else
     return a * b + c;
 #endif
-}
-
-static inline float min_f32(float a, float b) {
-    return a < b ? a : b;
 }
 
 static inline float max_f32(float a, float b) {
@@ -128,29 +99,6 @@ static inline float exp_f32(float x) {
     return p * s0 * s1;
 }
 
-// x = 2^e (1 + f) with 1 + f between sqrt(1/2) and sqrt(2). log(0) is -inf, log of a negative number NaN.
-static inline float log_f32(float x) {
-    const int tiny = x < 0x1p-126f;
-    const float y = x * select_f32(tiny, 0x1p23f, 1.0f);
-    const uint32_t u = bits_of_float(y) - 0x3f3504f3;
-    const float e = (float) ((int32_t) u >> 23) - select_f32(tiny, 23.0f, 0.0f);
-    const float f = float_of_bits((u & 0x007fffff) + 0x3f3504f3) - 1.0f;
-    float p = fma_f32(6.74503089e-2f, f, -1.17912928e-1f);
-    p = fma_f32(p, f, 1.19558728e-1f);
-    p = fma_f32(p, f, -1.23894855e-1f);
-    p = fma_f32(p, f, 1.42069428e-1f);
-    p = fma_f32(p, f, -1.66685373e-1f);
-    p = fma_f32(p, f, 2.00028635e-1f);
-    p = fma_f32(p, f, -2.50000091e-1f);
-    p = fma_f32(p, f, 3.33332991e-1f);
-    const float s = f * f;
-    p = fma_f32(p * f, s, e * -2.12194440e-4f);
-    float v = fma_f32(e, 0.693359375f, f + fma_f32(-0.5f, s, p));
-    v = select_f32(x > 0x1.fffffep127f, x, v);
-    v = select_f32(x == 0.0f, -__builtin_inff(), v);
-    return select_f32(x >= 0.0f, v, __builtin_nanf(""));
-}
-
 static inline float tanh_f32(float x) {
     const float a = abs_f32(x), s = x * x;
     float p = fma_f32(-5.71702588e-3f, s, 2.06505685e-2f);
@@ -159,27 +107,6 @@ static inline float tanh_f32(float x) {
     p = fma_f32(p, s, -3.33332839e-1f);
     const float small = fma_f32(p * s, x, x), large = 1.0f - 2.0f / (exp_f32(2.0f * a) + 1.0f);
     return select_f32(a < 0.625f, small, sign_f32(large, x));
-}
-
-// Near zero a polynomial; beyond it 1 - exp(-h(|x|)), with h a polynomial that has grown past 16 at 3.9.
-static inline float erf_f32(float x) {
-    const float a = abs_f32(x), s = x * x, t = a > 4.0f ? 4.0f : a;
-    float p = fma_f32(7.88911506e-5f, s, -8.02083994e-4f);
-    p = fma_f32(p, s, 5.18953519e-3f);
-    p = fma_f32(p, s, -2.68544445e-2f);
-    p = fma_f32(p, s, 1.12836002e-1f);
-    p = fma_f32(p, s, -3.76126271e-1f);
-    p = fma_f32(p, s, 1.28379170e-1f);
-    float h = fma_f32(1.69695642e-7f, t, 1.92634282e-5f);
-    h = fma_f32(h, t, -4.26509488e-4f);
-    h = fma_f32(h, t, 4.15378962e-3f);
-    h = fma_f32(h, t, -2.51017885e-2f);
-    h = fma_f32(h, t, 1.08278519e-1f);
-    h = fma_f32(h, t, 6.33332821e-1f);
-    h = fma_f32(h, t, 1.12952737f);
-    h = fma_f32(h, t, -1.78126267e-4f);
-    const float small = fma_f32(p, x, x), large = sign_f32(1.0f - exp_f32(-h), x);
-    return select_f32(a < 1.0f, small, large);
 }
 
 // A few floats at a time, the same few operations for every instruction set; here with AVX2, FMA and F16C.
@@ -277,75 +204,6 @@ static inline float row_max(const float *restrict x, int64_t n) {
 
 // Choices and sums along a row that no vector instruction helps with. In: a row of floats, ids. Out: a row.
 
-// The k largest of n, largest first; of equal ones the one that stands first.
-static inline void row_top(const float *restrict x, int n, int k, int32_t *restrict ids) {
-    for (int j = 0; j < k; j++) {
-        int best = -1;
-        for (int i = 0; i < n; i++) {
-            // what was chosen stands before the last choice in the order
-            const int left = j == 0 || x[i] < x[ids[j - 1]] || (x[i] == x[ids[j - 1]] && i > ids[j - 1]);
-            if (left && (best < 0 || x[i] > x[best])) best = i;
-        }
-        ids[j] = best < 0 ? 0 : best; // no number (NaN): any id, but one that exists
-    }
-}
-
-// An id that a table of n rows has, whatever was computed.
-static inline int32_t row_id(int32_t id, int32_t n) {
-    return id < 0 ? 0 : id < n ? id : n - 1;
-}
-
-// n ids, each times its factor, in 64 bits, the products xor'ed; of that m remainders, each plus its base.
-static inline void row_hash(const int32_t *restrict x, const uint64_t *restrict by, int n,
-    const uint64_t *restrict mod, const uint64_t *restrict plus, int m, int32_t *restrict y) {
-    uint64_t h = 0;
-    for (int j = 0; j < n; j++) h ^= (uint64_t) x[j] * by[j];
-    for (int i = 0; i < m; i++) y[i] = (int32_t) (h % mod[i] + plus[i]);
-}
-
-static inline void row_gather(const float *restrict x, int n, const int32_t *restrict ids, int k, float *restrict y) {
-    for (int j = 0; j < k; j++) y[j] = x[row_id(ids[j], n)];
-}
-
-// x [n][part]; parts without an id become -inf.
-static inline void row_only(
-    const float *restrict x, int n, int part, const int32_t *restrict ids, int k, float *restrict y) {
-    for (int i = 0; i < n * part; i++) y[i] = -__builtin_inff();
-    for (int j = 0; j < k; j++) {
-        const int32_t id = row_id(ids[j], n);
-        for (int i = 0; i < part; i++) y[id * part + i] = x[id * part + i];
-    }
-}
-
-// y [outer][inner] = w [outer][n] times x [n][inner], in order of n.
-static inline void row_mix(
-    const float *restrict w, const float *restrict x, float *restrict y, int outer, int n, int inner) {
-    for (int o = 0; o < outer; o++)
-        for (int i = 0; i < inner; i++) y[o * inner + i] = w[o * n] * x[i];
-    for (int o = 0; o < outer; o++)
-        for (int j = 1; j < n; j++)
-            for (int i = 0; i < inner; i++) y[o * inner + i] += w[o * n + j] * x[j * inner + i];
-}
-
-static inline void row_sum_first(const float *restrict x, float *restrict y, int n, int inner) {
-    for (int i = 0; i < inner; i++) y[i] = x[i];
-    for (int j = 1; j < n; j++)
-        for (int i = 0; i < inner; i++) y[i] += x[j * inner + i];
-}
-
-// Taps t, n of them, `step` apart, each of `size`; weights w [size][n].
-static inline void row_conv(
-    const float *restrict t, const float *restrict w, float *restrict y, int n, int step, int size) {
-    for (int i = 0; i < size; i++) y[i] = w[i * n] * t[i];
-    for (int j = 1; j < n; j++)
-        for (int i = 0; i < size; i++) y[i] += w[i * n + j] * t[(size_t) j * step + i];
-}
-
-// y [to][part] of x [n][part]: row h is row h / (to / n), or h mod n.
-static inline void row_spread(const float *restrict x, float *restrict y, int n, int to, int part, const int tiled) {
-    for (int h = 0; h < to; h++) memcpy(y + h * part, x + (tiled ? h % n : h / (to / n)) * part, (size_t) part * 4);
-}
-
 // Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first
 // `dims`
 // turned by pairs, the rest as they are. x and y may be the same.
@@ -361,33 +219,9 @@ static inline void rope_halves(const float *x, const float *cos_sin, float *y, i
     for (int i = dims; i < n; i++) y[i] = x[i];
 }
 
-// Pair i is (x[2 i], x[2 i + 1]).
-static inline void rope_adjacent(const float *x, const float *cos_sin, float *y, int dims, int n) {
-    for (int i = 0; i < dims; i += 2) {
-        const float a = x[i], b = x[i + 1], c = cos_sin[i], s = cos_sin[i + 1];
-        y[i] = a * c - b * s;
-        y[i + 1] = a * s + b * c;
-    }
-    for (int i = dims; i < n; i++) y[i] = x[i];
-}
-
-// How keys and values of one layer lie in a page of PAGE positions, as f16 or f32: keys as [kv head][block of 16
-// positions] [dk][16], so that sixteen scores are made side by side; values as [kv head][position][dv].
-// In: the layer's part of a page, g kv heads, the position's place in the page, its keys or values [g][width].
-static inline void kv_put_k_f16(uint8_t *page, int64_t g, int64_t dk, int slot, const float *restrict k) {
-    for (int64_t i = 0; i < g * dk; i++) {
-        const uint16_t v = f32_to_f16(k[i]);
-        memcpy(page + 2 * ((i / dk * PAGE + slot / 16 * 16) * dk + i % dk * 16 + slot % 16), &v, 2);
-    }
-}
-
 static inline void kv_put_k_f32(uint8_t *page, int64_t g, int64_t dk, int slot, const float *restrict k) {
     for (int64_t i = 0; i < g * dk; i++)
         memcpy(page + 4 * ((i / dk * PAGE + slot / 16 * 16) * dk + i % dk * 16 + slot % 16), k + i, 4);
-}
-
-static inline void kv_put_v_f16(uint8_t *page, int64_t g, int64_t dv, int slot, const float *restrict v) {
-    for (int64_t h = 0; h < g; h++) f32_to_f16_n(v + h * dv, page + 2 * (h * PAGE + slot) * dv, dv);
 }
 
 static inline void kv_put_v_f32(uint8_t *page, int64_t g, int64_t dv, int slot, const float *restrict v) {
@@ -579,52 +413,6 @@ static inline float attend_softmax(float *restrict s, int from, int to, Seen *se
 
 // What rows of attention see besides what lies before them.
 
-// The last position of a sequence whose rows are all in the batch.
-static inline int sees_end(const Model *m, int seq) {
-    int r = m->rows - 1;
-    while (r > 0 && m->seq[r] != seq) r--;
-    return m->pos[r];
-}
-
-// How much less head h of `heads` sees with each position further off (ALiBi), `most` of it over all heads.
-static inline float sees_slope(int h, int heads, float most) {
-    int n = 1;
-    while (n * 2 <= heads) n *= 2;
-    const float steps = h < n ? (float) (h + 1) : 0.5f * (float) (2 * (h - n) + 1);
-    return __builtin_exp2f(-most * steps / (float) n);
-}
-
-// Scores of a page less what distance from position `row` (counted from the page) takes.
-static inline void sees_distance(float *restrict s, float slope, int row) {
-    for (int j = 0; j < PAGE; j++) s[j] -= slope * abs_f32((float) (row - j));
-}
-
-// Scores of a page plus what a table, `stride` from bucket to bucket, has for their distance from position `row`: a
-// bucket for each distance below `exact`, then one from each of n bounds on; later positions begin at `later`.
-static inline void sees_near(float *restrict s, const float *restrict bias, int stride, const int *restrict bound,
-    int n, int exact, int later, int row) {
-    for (int j = 0; j < PAGE; j++) {
-        const int far = row > j ? row - j : j - row;
-        int bucket = (far < exact ? far : exact) + (j > row ? later : 0);
-        for (int i = 0; i < n; i++) bucket += far >= bound[i];
-        s[j] += bias[(size_t) bucket * (size_t) stride];
-    }
-}
-
-// Only positions in the n blocks that a list picks (-1: none) stay, of from .. to. Where none is left, from becomes
-// more than to.
-static inline void sees_picked(
-    const int32_t *restrict list, int n, int block, int page, int *from, int *to, float *restrict s) {
-    uint64_t picked = 0;
-    for (int i = 0; i < n; i++) {
-        const int first = list[i] * block - page;
-        for (int j = first < 0 ? 0 : first; list[i] >= 0 && j < first + block && j < PAGE; j++)
-            picked |= (uint64_t) (j >= *from && j <= *to) << j;
-    }
-    for (int j = 0; j < PAGE; j++) s[j] = select_f32(picked >> j & 1, s[j], -__builtin_inff());
-    if (!picked) *from = 1, *to = 0;
-}
-
 // clang-format on
 
 // ---- kernels ----
@@ -739,8 +527,7 @@ static inline void block_attention_sees(int p, int end, int *from, int *to) {
 
 // n rows of one sequence, in order of position, and 2 heads from h on.
 static void block_attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const float *restrict q,
-    float *restrict o,
-    const int32_t *pos, int seq, int n, int h) {
+    float *restrict o, const int32_t *pos, int seq, int n, int h) {
     _Alignas(64) float query[block_attention_queries][24], s[block_attention_queries][PAGE] = {{0}};
     _Alignas(64) float sum[block_attention_queries][24] = {{0}};
     Seen seen[block_attention_queries];
@@ -936,8 +723,7 @@ static inline void block_far_attention_sees(int p, int end, int *from, int *to) 
 
 // n rows of one sequence, in order of position, and 2 heads from h on.
 static void block_far_attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const float *restrict q,
-    float *restrict o,
-    const int32_t *pos, int seq, int n, int h) {
+    float *restrict o, const int32_t *pos, int seq, int n, int h) {
     _Alignas(64) float query[block_far_attention_queries][24], s[block_far_attention_queries][PAGE] = {{0}};
     _Alignas(64) float sum[block_far_attention_queries][24] = {{0}};
     Seen seen[block_far_attention_queries];
@@ -974,8 +760,7 @@ static void block_far_attention_some(const Model *m, uint64_t k_at, uint64_t v_a
 }
 
 static void block_far_attention(const Model *m, uint64_t k_at, uint64_t v_at, const float *restrict q,
-    float *restrict o,
-    const int32_t *pos, const int32_t *seq, int rows, int piece) {
+    float *restrict o, const int32_t *pos, const int32_t *seq, int rows, int piece) {
     const int groups = 2, h = piece % groups * 2;
     const int r0 = piece / groups * 16, r1 = r0 + 16 < rows ? r0 + 16 : rows;
     for (int r = r0, n; r < r1; r += n) {
