@@ -316,7 +316,9 @@ void cmd_emit(const char *model, const char *dir, const CompileOptions *opt) {
     if (!beside.weights) beside.weights = "weights.bin";
     Compilation c = compile_source(a, model, &beside);
     note_plan(&c, t0);
-    if (mkdir(dir, 0777) && errno != EEXIST) fail("cannot make the folder %s: %s", dir, strerror(errno));
+    bool made = mkdir(dir, 0777) == 0;
+    if (!made && errno != EEXIST) fail("cannot make the folder %s: %s", dir, strerror(errno));
+    if (made) cleanup_path(dir); // a folder of the user's stays
     write_sources(&c, dir);
     const char *weights =
         beside.weights[0] == '/' ? beside.weights : str_z(a, str_fmt(a, "%s/%s", dir, beside.weights));
@@ -324,6 +326,7 @@ void cmd_emit(const char *model, const char *dir, const CompileOptions *opt) {
     FileOut *f = file_create(weights);
     write_data(&c, f);
     file_commit(f, false);
+    if (made) cleanup_forget(dir);
     note("%s: model.c, chat_*.c, runtime/ and the weights; build in that folder with\n    %.*s", dir,
         FMT(build_command(a, &c.tools, c.plan->target, "program")));
 }

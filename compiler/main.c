@@ -337,7 +337,8 @@ static int help(const struct Command *c) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write
+    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write,
+    signal(SIGXFSZ, SIG_IGN); // and so is a file that may not grow further
     if (argc < 2) fail_usage("no command; ggcc --help lists them");
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) return help(NULL);
     if (!strcmp(argv[1], "--version")) {

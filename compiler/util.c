@@ -378,7 +378,7 @@ void cleanup_all(void) {
     kill_commands();
     for (int i = 0; i < COUNT(cleanups); i++)
         if (cleanups[i].used) {
-            unlink(cleanups[i].path);
+            if (unlink(cleanups[i].path) && errno == EISDIR) remove_tree(cleanups[i].path);
             cleanups[i].used = 0;
         }
     if (have_temp) {

@@ -55,7 +55,8 @@ int main(int argc, char **argv) {
     struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND};
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
-    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write
+    signal(SIGPIPE, SIG_IGN); // a closed pipe is an error of the write,
+    signal(SIGXFSZ, SIG_IGN); // and so is a file that may not grow further
     int result = dispatch(argc, argv);
     if (result != -1 && out_flush()) result = -1;
     if (result == 0) return 0;

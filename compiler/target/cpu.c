@@ -87,6 +87,10 @@ static Str predefined(Arena *a, const char *cc, const char *march) {
     if (status != 0 && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         fail("no C compiler: %s was not found; install the package gcc (or clang), or name one with --cc PATH", cc);
     Str text = file_read(a, path);
+    // What it says about a name that it does not know is no macro, and not nothing.
+    if (status != 0 && (text.n == 0 || str_starts(text, "#define ")))
+        fail("%s: what %s defines broke off after %zu bytes; is the disk full? free some space, or set TMPDIR", path,
+            cc, text.n);
     if (status != 0)
         fail("%s does not know --march %s: %s", cc, march, str_show(a, (Str){text.p, text.n > 70 ? 70 : text.n}));
     return text;

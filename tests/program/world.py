@@ -152,12 +152,16 @@ def foreign_processor():
 
 def full_disk():
     def small():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (300000, 300000))
 
     folder = f"{WORK}/small"
     os.makedirs(folder)
     refused(1, ["logits"], PROG, "logits", "-p", "x" * 150, "-o", f"{folder}/logits", preexec_fn=small)
+    refused(1, ["File too large"], GGCC, "emit", TALES, "-o", f"{folder}/sources", preexec_fn=small)
+    os.makedirs(f"{WORK}/sources of before")
+    refused(1, ["File too large"], GGCC, "emit", TALES, "-o", f"{WORK}/sources of before", preexec_fn=small)
+    check("model.c" in left(f"{WORK}/sources of before"), "a folder that was there is emptied")
+    refused(1, ["File too large"], GGCC, "synth", "gpt-oss", "-o", f"{folder}/synth", preexec_fn=small)
     check(not left(folder), f"left behind: {left(folder)}")
     refused(1, ["output"], "sh", "-c", f"exec '{PROG}' run -p x -n 50 > /dev/full")
     refused(1, ["output"], "sh", "-c", f"exec '{GGCC}' explain '{TALES}' > /dev/full")
@@ -168,6 +172,13 @@ def full_disk():
         check(not left(folder), f"left behind: {left(folder)}")
         refused(1, ["0.6 MB left"], PROG, "logits", "-p", "x" * 250, "-o", f"{folder}/logits")
         check(not left(folder), f"left behind: {left(folder)}")
+        refused(1, ["free"], GGCC, "emit", TALES, "-o", f"{folder}/sources")
+        check(not left(folder), f"left behind: {left(folder)}")
+        with open(f"{folder}/fill", "wb") as f:
+            f.write(bytes(600 << 10))
+        full = {**os.environ, "TMPDIR": folder}
+        refused(1, ["is the disk full?", "TMPDIR"], GGCC, "explain", TALES, env=full)
+        check(left(folder) == ["fill"], f"left behind: {left(folder)}")
     finally:
         run("umount", folder)
 
