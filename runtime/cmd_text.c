@@ -50,6 +50,7 @@ int set_breakers(Program *p, const Options *o) {
     static const char *const usual[] = {"\n", ":", "\"", "*"};
     const char *const *list = o->breakers.n ? o->breakers.text : usual;
     int n = o->breakers.n ? o->breakers.n : 4;
+    memset(p->sampler.breaks, 0, (size_t) p->info->n_vocab); // those of an earlier choice
     if (o->sample.dry_multiplier <= 0 || !p->has_tokenizer || (o->breakers.n == 1 && !strcmp(list[0], "none")))
         return 0;
     for (int id = 0; id < p->info->n_vocab && id < tok_n_vocab(&p->tokenizer); id++) {

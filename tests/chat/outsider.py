@@ -53,6 +53,11 @@ def pipes(program, work):
         data = b"/set temp 0.8\n/set %s\nhello\n" % setting.encode()
         status, out, err = piped(program, data, "-n", "2")
         check(status == 0 and out.strip(), "/set %s" % setting, err)
+    dry = ["-n", "120", "--dry-multiplier", "20", "--dry-allowed-length", "1", "--dry-sequence-breaker"]
+    told = b"There was a king\n"
+    some, none = piped(program, told, *dry, " ")[1], piped(program, told, *dry, "none")[1]
+    reset = piped(program, b"/set dry-sequence-breaker none\n" + told, *dry, " ")[1]
+    check(some != none and reset == none, "/set dry-sequence-breaker: what was set before breaks nothing")
     never = b"/set logit-bias 5-inf\n/set logit-bias 5+0.5\n/set samplers frob\n"
     status, out, err = piped(program, never, "-n", "2")
     check(status == 1 and "no sampler" in err, "/set of a sampler that is none", err)
