@@ -107,8 +107,7 @@ static const float *rope_factors(Emit *e, int rope) {
         for (int i = 0; i < e->g->stage[si].n_node; i++) {
             const Node *n = &e->g->stage[si].node[i];
             if (n->op != OP_angles || n->num[0] != rope || n->n_in < 2) continue;
-            int64_t from;
-            const Node *root = &e->g->stage[si].node[behind_views(&e->g->stage[si], n->in[1], &from)];
+            const Node *root = &e->g->stage[si].node[view_base(&e->g->stage[si], n->in[1])];
             const Weight *w = &e->g->stage[si].weight[root->weight];
             const GgufTensor *t = &e->p->gguf->tensor[w->tensor[0]];
             float *f = NEWN(e->a, float, t->n_elems);
@@ -302,8 +301,7 @@ static void step_matmul(StageOut *s, int step, const Kernel *k, const KernelText
     const char *count = k->rate == RATE_OUT ? "m->outs" : "m->rows";
     const Stage *st = &s->e->g->stage[k->stage];
     const Node *heavy = &st->node[st->kernel[k->group].heavy];
-    int64_t from;
-    int x = behind_views(st, heavy->in[0], &from);
+    int x = view_base(st, heavy->in[0]);
     Place place = s->e->p->place[k->stage][heavy->in[0]];
     if (place.from || shape_size(st->node[x].shape) != k->in)
         fail("internal: product %.*s reads a part of a row", FMT(k->name));

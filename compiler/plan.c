@@ -166,8 +166,7 @@ static int step_of(const Plan *p, int stage, int node) {
 static int set_global(const Stage *s, int node) {
     for (int i = node + 1; i < s->n_node; i++) {
         int64_t from;
-        if (s->node[i].op == OP_set && behind_views(s, i, &from) == i &&
-            behind_views(s, s->node[i].in[0], &from) == node && from == 0 &&
+        if (s->node[i].op == OP_set && behind_views(s, s->node[i].in[0], &from) == node && from == 0 &&
             shape_size(s->node[s->node[i].in[0]].shape) == shape_size(s->node[node].shape))
             return (int) s->node[i].num[0];
     }
@@ -200,8 +199,7 @@ static bool old_value_is_dead(const Plan *p, int stage, int node, int global) {
         const Node *u = &s->node[i];
         if (op_info[u->op].class == CLASS_VIEW) continue;
         for (int k = 0; k < u->n_in; k++) {
-            int64_t from;
-            const Node *root = &s->node[behind_views(s, u->in[k], &from)];
+            const Node *root = &s->node[view_base(s, u->in[k])];
             if (root->op != OP_get || root->num[0] != global) continue;
             int at = step_of(p, stage, i);
             if (at > made || (at == made && i > node)) return false;
@@ -216,8 +214,7 @@ static int last_use(const Plan *p, int stage, int node) {
     for (int i = node + 1; i < s->n_node; i++) {
         const Node *u = &s->node[i];
         for (int k = 0; k < u->n_in; k++) {
-            int64_t from;
-            if (behind_views(s, u->in[k], &from) != node || u->op == OP_set) continue;
+            if (view_base(s, u->in[k]) != node || u->op == OP_set) continue;
             int at = op_info[u->op].class == CLASS_VIEW ? -1 : step_of(p, stage, i);
             last = at > last ? at : last;
         }

@@ -133,8 +133,7 @@ static bool weight_used(const Stage *s, int weight) {
     for (int i = 0; i < s->n_node; i++) { // data: read by some kernel through views
         if (op_info[s->node[i].op].class == CLASS_VIEW || s->node[i].op == OP_angles) continue;
         for (int k = 0; k < s->node[i].n_in; k++) {
-            int64_t from;
-            const Node *root = &s->node[behind_views(s, s->node[i].in[k], &from)];
+            const Node *root = &s->node[view_base(s, s->node[i].in[k])];
             if (root->op == OP_weight && root->weight == weight) return true;
         }
     }

@@ -87,10 +87,8 @@ static Str epilogue(Printer *q) {
         e = heavy ? S("v0[j]") : c_map(q, n, in);
         bool read_here = false;
         for (int j = i + 1; j < q->stage->n_node; j++)
-            for (int k = 0; is_member(q, j) && k < q->stage->node[j].n_in; k++) {
-                int64_t from;
-                read_here |= behind_views(q->stage, q->stage->node[j].in[k], &from) == i;
-            }
+            for (int k = 0; is_member(q, j) && k < q->stage->node[j].n_in; k++)
+                read_here |= view_base(q->stage, q->stage->node[j].in[k]) == i;
         if (!heavy && (!stored || read_here)) {
             q->name[i] = name_fresh(&q->names, n->name.n ? n->name : S("t"));
             out(&lines, "const float %.*s = %.*s;\n", FMT(q->name[i]), FMT(e)), count++;

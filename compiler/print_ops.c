@@ -9,8 +9,7 @@
 static Str id_operand(Rows *r, int node, int k, const char *j) {
     const Node *n = node_at(r, node);
     Arena *a = r->q.names.arena;
-    int64_t from;
-    const Node *b = node_at(r, behind_views(r->q.stage, n->in[k], &from));
+    const Node *b = node_at(r, view_base(r->q.stage, n->in[k]));
     if (b->op == OP_token || b->op == OP_position) {
         printer_arg(&r->q, ARG_MODEL, 0, S("m"), false);
         return str_fmt(
@@ -28,8 +27,8 @@ static void print_embed(Rows *r, int node) {
     const Weight *w = &r->q.stage->weight[n->weight];
     const PackedWeight *pw = &r->q.plan->weight[r->q.plan->packed[r->q.kernel->stage][n->weight]];
     const Format *f = format_of(w->type);
-    int64_t ids = shape_size(node_at(r, n->in[0])->shape), from;
-    bool token = node_at(r, behind_views(r->q.stage, n->in[0], &from))->op == OP_token;
+    int64_t ids = shape_size(node_at(r, n->in[0])->shape);
+    bool token = node_at(r, view_base(r->q.stage, n->in[0]))->op == OP_token;
     Str y = target_vector(r, node), table = weight_name(r, n->weight), id = id_operand(r, node, 0, ids > 1 ? "j" : "0");
     if (!token)
         id = str_fmt(a, "row_id(%.*s, %lld)", FMT(id), (long long) w->out); // tokens are checked where they come from
@@ -92,8 +91,7 @@ static void print_hash(Rows *r, int node) {
 static void print_rope(Rows *r, int node) {
     const Node *n = node_at(r, node);
     Str x = vector(r, node, 0), y = target_vector(r, node), cs;
-    int64_t from;
-    int table = n->in[1], base = behind_views(r->q.stage, table, &from);
+    int table = n->in[1], base = view_base(r->q.stage, table);
     cs = r->in[base] && r->info[base].home != V_STORED ? r->q.name[base] : pointer(r, table, false);
     out(&r->body, "%s%s(%.*s, %.*s, %.*s, %lld, %lld);\n", n->num[1] ? "rope_halves" : "rope_adjacent",
         n->num[2] ? "_back" : "", FMT(x), FMT(cs), FMT(y), (long long) n->num[0],
@@ -146,8 +144,7 @@ static void print_concat(Rows *r, int node) {
     long long width = shape_last(n->shape), outer = shape_size(n->shape) / width, at = 0;
     for (int k = 0; k < n->n_in; k++) {
         long long size = shape_last(node_at(r, n->in[k])->shape);
-        int64_t from;
-        const Node *b = node_at(r, behind_views(r->q.stage, n->in[k], &from));
+        const Node *b = node_at(r, view_base(r->q.stage, n->in[k]));
         Str to = outer > 1 ? str_fmt(a, "(%.*s)[h * %lld + %lld + i]", FMT(y), width, at)
                            : str_fmt(a, "(%.*s)[%lld + i]", FMT(y), at);
         Str x = b->op == OP_const ? c_float(a, b->real[0]) : vector(r, node, k);

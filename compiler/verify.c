@@ -146,8 +146,7 @@ static void before_step(int id, int layer, const Model *m) {
     for (int i = 0; i < s->n_node; i++) {
         if (s->node[i].kernel != k->group) continue;
         for (int j = 0; j < s->node[i].n_in; j++) {
-            int64_t from;
-            int base = behind_views(s, s->node[i].in[j], &from);
+            int base = view_base(s, s->node[i].in[j]);
             if (s->node[base].kernel != k->group) give_node(v, m, k->stage, base);
         }
     }
