@@ -112,6 +112,17 @@ bool op_keeps(Op op) {
     return op == OP_put || op == OP_shift || op == OP_blend || op == OP_recur;
 }
 
+int attention_caches(const Stage *s, const int *in, int n_in) {
+    return n_in > 2 && s->node[in[2]].type == HANDLE ? 2 : 1;
+}
+
+AttentionRole attention_role(const Stage *s, const int *in, int n_in, bool biased, int i) {
+    DType type = s->node[in[i]].type;
+    if (type == HANDLE) return READS_CACHE;
+    if (type == I32) return READS_PICKS;
+    return biased && (i == n_in - 1 || s->node[in[i + 1]].type == I32) ? READS_BIASES : READS_SINKS;
+}
+
 bool graph_whole(const Graph *g) {
     bool whole = false;
     for (int i = 0; i < g->n_stage; i++) {

@@ -245,6 +245,11 @@ bool op_keeps(Op op);             // changes a state: it is computed for every r
 bool graph_whole(const Graph *g); // rows see later ones: a sequence must be evaluated in one batch
 #define NODE(...) ((NodeSpec){.weight = -1, .state = -1, __VA_ARGS__})
 
+// Operands of attention, q first: one cache or two, then, each where it is, sinks, biases by distance, picks.
+typedef enum { READS_CACHE, READS_SINKS, READS_BIASES, READS_PICKS } AttentionRole;
+int attention_caches(const Stage *s, const int *in, int n_in);
+AttentionRole attention_role(const Stage *s, const int *in, int n_in, bool biased, int i); // biased: its num[3] is set
+
 // Every law of the header above, for the whole graph; die with the node's name when one is broken. `fused`: kernels are
 // assigned.
 void graph_check(const Graph *g, bool fused);

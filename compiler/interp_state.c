@@ -139,8 +139,7 @@ static void attention_head(const Attention *a, const Source *source, int64_t r, 
     const Node *n = a->n;
     int64_t heads = n->shape.d[0], dv = n->shape.d[1];
     double top = a->sinks ? value_at(a->sinks, (int) r, h) : -INFINITY;
-    for (int i = 0; i < a->n_source; i++)
-        top = attention_scores(a, &source[i], r, h, top, score + source[i].at);
+    for (int i = 0; i < a->n_source; i++) top = attention_scores(a, &source[i], r, h, top, score + source[i].at);
     memset(o, 0, (size_t) dv * sizeof *o);
     double sum = a->sinks ? exp(value_at(a->sinks, (int) r, h) - top) : 0;
     for (int c = 0; c < a->n_source; c++) {
@@ -178,13 +177,15 @@ static void attention_row(void *arg, int64_t r) {
 static void do_attention(Interp *in, const Node *n, const Value *x, float *y, int rows) {
     Attention a = {.in = in, .n = n, .x = x, .y = y};
     for (int i = 1; i < n->n_in; i++) {
-        const Node *c = &in->stage->node[n->in[i]];
-        bool biases = n->num[3] && (i == n->n_in - 1 || x[i + 1].id);
-        if (c->type == HANDLE)
-            a.source[a.n_source++] =
-                (Source){.state = &in->stage->state[c->state], .cache = interp_state_at(in, c->state)};
-        else if (c->type == I32) a.source[a.n_source - 1].picks = &x[i];
-        else *(biases ? &a.biases : &a.sinks) = &x[i];
+        int state = in->stage->node[n->in[i]].state;
+        switch (attention_role(in->stage, n->in, n->n_in, n->num[3] != 0, i)) {
+        case READS_CACHE:
+            a.source[a.n_source++] = (Source){.state = &in->stage->state[state], .cache = interp_state_at(in, state)};
+            break;
+        case READS_SINKS: a.sinks = &x[i]; break;
+        case READS_BIASES: a.biases = &x[i]; break;
+        case READS_PICKS: a.source[a.n_source - 1].picks = &x[i]; break;
+        }
     }
     if (a.biases)
         a.buckets = buckets_of(a.biases->size / n->shape.d[0], n->num[3], sees_ahead(a.source[0].state->sees));

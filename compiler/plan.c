@@ -89,7 +89,7 @@ static void make_heavy(Plan *p, Kernel *k, const Stage *s, int heavy) {
     cut_attention(k, s, n);
     k->keys = s->state[n->state].v.n ? "attend" : "latent";
     if (s->state[n->state].v.n) return;
-    if (n->n_in > 2 && s->node[n->in[2]].type == HANDLE) k->template = "latent_two.c";
+    if (attention_caches(s, n->in, n->n_in) == 2) k->template = "latent_two.c";
     while (k->heads > 8 && k->heads % 2 == 0) k->heads /= 2; // long queries: few fit into the cache
     while (k->heads > 8) k->heads = 1;
 }

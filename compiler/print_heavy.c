@@ -210,12 +210,6 @@ static const char *sees_show(Arena *a, const State *st) {
     }
 }
 
-// What operand i of an attention is called in its template.
-static const char *attention_operand(const Stage *s, const Node *n, int i) {
-    if (s->node[n->in[i]].type == I32) return "picks";
-    return n->num[3] && (i == n->n_in - 1 || s->node[n->in[i + 1]].type == I32) ? "biases" : "sinks";
-}
-
 // Biases by distance, as the template's parameters.
 static int bias_params(Arena *a, const Node *n, const Node *biases, const State *st, Binding *b) {
     Buckets by = {0};
@@ -280,7 +274,7 @@ static int two_params(const Printer *q, const Node *n, Binding *b) {
     const Plan *p = q->plan;
     int second = q->stage->node[n->in[2]].state, group = p->state[p->state_of[q->kernel->stage][second]].group;
     const State *st = &q->stage->state[n->state], *records = &q->stage->state[second];
-    if (st->every > 1 || st->sees > SEES_CHUNK || n->real[2] != 0 || n->num[3] || records->sees != SEES_PAST)
+    if (st->every > 1 || sees_ahead(st->sees) || n->real[2] != 0 || n->num[3] || records->sees != SEES_PAST)
         fail_at(n->loc, "attention on two caches is on positions, then on records of the past, without biases");
     b[0] = param_int(a, "EVERY", state_every(records)), b[1] = param_int(a, "GROUP2", group);
     b[2] = param_int(a, "PAGE_BYTES2", (int64_t) p->group[group].page_bytes);
@@ -295,12 +289,9 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
     const State *st = &q.stage->state[n->state];
     int si = p->state_of[k->stage][n->state];
     int64_t heads = n->shape.d[0];
-    const Node *sinks = NULL, *biases = NULL, *picks = NULL;
-    bool two = n->n_in > 2 && q.stage->node[n->in[2]].type == HANDLE;
-    for (int i = two ? 3 : 2; i < n->n_in; i++) {
-        const char *name = attention_operand(q.stage, n, i);
-        *(name[0] == 'p' ? &picks : name[0] == 'b' ? &biases : &sinks) = &q.stage->node[n->in[i]];
-    }
+    static const char *const names[] = {[READS_SINKS] = "sinks", [READS_BIASES] = "biases", [READS_PICKS] = "picks"};
+    const Node *read[COUNT(names)] = {NULL}; // in each of the roles
+    bool two = attention_caches(q.stage, n->in, n->n_in) == 2;
     fixed_text(&q, "m"), fixed_arg(&q, ARG_STATE_K, si);
     if (!two) fixed_arg(&q, st->v.n ? ARG_STATE_V : ARG_STATE_K, si);
     if (two) fixed_arg(&q, ARG_STATE_K, p->state_of[k->stage][q.stage->node[n->in[2]].state]);
@@ -308,21 +299,21 @@ KernelText print_attention(const Plan *p, const Kernel *k) {
     fixed_text(&q, k->rate == RATE_OUT ? "m->out_pos, m->out_seq, m->outs" : "m->pos, m->seq, m->rows");
     Str args = S(""), pass = S("");
     for (int i = two ? 3 : 2; i < n->n_in; i++) {
-        const Node *x = &q.stage->node[n->in[i]];
+        AttentionRole role = attention_role(q.stage, n->in, n->n_in, n->num[3] != 0, i);
+        const Node *x = read[role] = &q.stage->node[n->in[i]];
         int base = view_base(q.stage, n->in[i]);
         bool weight = q.stage->node[base].op == OP_weight;
         const Arg *arg = printer_arg(&q, weight ? ARG_WEIGHT : ARG_BUFFER,
-            weight ? p->packed[k->stage][q.stage->node[base].weight] : q.place[n->in[i]].buffer,
-            str(attention_operand(q.stage, n, i)), false);
-        args = str_fmt(
-            a, "%.*s, const %s *restrict %.*s", FMT(args), x->type == I32 ? "int32_t" : "float", FMT(arg->name));
-        pass = x->type == I32
-            ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape))
-            : str_fmt(a, "%.*s, %s", FMT(pass), attention_operand(q.stage, n, i));
+            weight ? p->packed[k->stage][q.stage->node[base].weight] : q.place[n->in[i]].buffer, str(names[role]),
+            false);
+        bool ids = role == READS_PICKS;
+        args = str_fmt(a, "%.*s, const %s *restrict %.*s", FMT(args), ids ? "int32_t" : "float", FMT(arg->name));
+        pass = ids ? str_fmt(a, "%.*s, picks + (size_t) r * %lld", FMT(pass), (long long) shape_size(x->shape))
+                   : str_fmt(a, "%.*s, %s", FMT(pass), names[role]);
     }
     Binding b[40];
-    int count = common_params(&q, n, sinks, picks, args, pass, b);
-    count += two ? two_params(&q, n, b + count) : one_params(&q, n, biases, b + count);
+    int count = common_params(&q, n, read[READS_SINKS], read[READS_PICKS], args, pass, b);
+    count += two ? two_params(&q, n, b + count) : one_params(&q, n, read[READS_BIASES], b + count);
     q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, count));
     q.text.pieces = str_fmt(a, "%lld * ((%s + %d) / %d)", (long long) (heads + k->heads - 1) / k->heads, row_count(k),
         k->rows - 1, k->rows);

@@ -246,21 +246,20 @@ static Shape attention_shape(Graph *g, const Stage *s, NodeSpec spec, Shape q) {
     if (from < 0 || from + dv > (c->v.n ? c->v.d[1] : c->k.d[1]) || (c->v.n && (from || width)))
         fail_at(spec.loc, "attention: values %lld .. %lld are no part of the keys", (long long) from,
             (long long) (from + dv));
-    int first = 2;
-    if (spec.n_in > 2 && s->node[spec.in[2]].type == HANDLE) {
+    int first = 1 + attention_caches(s, spec.in, spec.n_in);
+    if (first == 3) {
         const State *d = &s->state[s->node[spec.in[2]].state];
         if (c->v.n || d->v.n || !shape_eq(c->k, d->k) || from || dv != c->k.d[1])
             fail_at(spec.loc, "attention: two caches are read together when each holds keys alone, of one shape");
-        first = 3;
     }
     for (int i = first; i < spec.n_in; i++) {
         const Node *x = &s->node[spec.in[i]];
-        if (x->type == I32) {
+        AttentionRole role = attention_role(s, spec.in, spec.n_in, spec.num[3] != 0, i);
+        if (role == READS_PICKS) {
             if (x->shape.n != 2 || (x->shape.d[0] != 1 && x->shape.d[0] != c->k.d[0]) || i != spec.n_in - 1)
                 fail_at(spec.loc, "attention: picks are [1 or kv heads, positions] and come last, not %s",
                     shape_show(g->arena, x->shape));
-        } else if (spec.num[3] && (i == spec.n_in - 1 || s->node[spec.in[i + 1]].type == I32))
-            need_buckets(g, c, spec, x->shape, q.d[0]);
+        } else if (role == READS_BIASES) need_buckets(g, c, spec, x->shape, q.d[0]);
         else if (i != first || shape_size(x->shape) != q.d[0])
             shape_error(g, spec, "the sinks", x->shape, flat(q.d[0]));
     }

@@ -264,8 +264,8 @@ static void limit(Build *b, Scope *s, const Expr *only, NodeSpec *spec) {
     picks = to_node(b, picks, LOC(only));
     const Stage *st = &b->g->stage[b->stage];
     int64_t unit = pick_unit(b, node_at(b, picks));
-    bool two = spec->n_in > 2 && st->node[spec->in[2]].type == HANDLE;
-    int64_t every = state_every(&st->state[st->node[spec->in[two ? 2 : 1]].state]);
+    int last = attention_caches(st, spec->in, spec->n_in);
+    int64_t every = state_every(&st->state[st->node[spec->in[last]].state]);
     if (unit % every)
         fail_at(LOC(only), "what is picked stands for %lld positions, a record of the cache for %lld", (long long) unit,
             (long long) every);
@@ -376,8 +376,7 @@ Value call_recur(Build *b, Scope *s, const Expr *e, Op op) {
     const Expr *at = named(e, "at");
     if (at) {
         Value v = eval(b, s, at);
-        if (!is_text(v, "before"))
-            fail_at(LOC(at), "at: is 'before', or not said: after the row's own update");
+        if (!is_text(v, "before")) fail_at(LOC(at), "at: is 'before', or not said: after the row's own update");
         spec.num[0] = 1;
     }
     spec.state = state_add(b, cell.state);
