@@ -90,9 +90,8 @@ typedef struct {
     bool exact;      // input never quantised
     int n_part;
     int64_t *part_out; // [n_part] outputs of each part
-    int *
-        // [layers][n_part][apart ? stack : 1] index into gguf.tensor; layers: graph.n_layer, or 1 outside layers
-        tensor;
+    // [layers][n_part][apart ? stack : 1] index into gguf.tensor; layers: graph.n_layer, or 1 outside layers
+    int *tensor;
     int interleave; // 1, or: as many equal sections of the outputs alternate in panels of 16 when packed
 } Weight;
 // Sections of the outputs that alternate when packed (gate and up), or 1.
@@ -114,9 +113,9 @@ typedef enum { STATE_CACHE, STATE_TAIL, STATE_CELL, STATE_BLEND } StateKind;
 typedef enum { SEES_PAST, SEES_WINDOW, SEES_CHUNK, SEES_ALL, SEES_AROUND } Sees;
 typedef struct {
     Str name;
-    Shape k,
-        v; // cache: [kv heads, width], v.n == 0: no values of its own. tail: k of one value. cell: k = [heads, K, V].
-           // blend: k = [m, channels]
+    // cache: [kv heads, width], v.n == 0: no values of its own. tail: k of one value. cell: k = [heads, K, V].
+    // blend: k = [m, channels]
+    Shape k, v;
     Sees sees;
     int64_t n; // of the window, chunk or surroundings; values of a tail; positions of a block
     int64_t every; // positions that one record of a cache stands for: it is there from the last of them on. 0: one

@@ -322,8 +322,7 @@ static void multiply(Interp *in, const Weight *w, int64_t which, const float **x
 }
 
 // matmul: one product. each: product i of the stack gives part i of the result. experts: ids say which gives part i.
-// Vectors that
-// meet the same product go together.
+// Vectors that meet the same product go together.
 static void do_product(Interp *in, const Node *n, const Value *x, float *y, int rows) {
     const Weight *w = &in->stage->weight[n->weight];
     if (!format_of(w->type)) weight_row(in->g, w, in->layer, 0, y); // says why not, here and not in a thread

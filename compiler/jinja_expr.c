@@ -284,9 +284,9 @@ static Node *test_of(Parser *p, Node *of) { // TEST: a, name, arguments; under a
         append_node(p, &n->list, postfix(p, primary(p, false)));
     }
     if (!negated) return n;
-    Node *not = new_node(p, J_NOT, at);
-    not ->a = n;
-    return not ;
+    Node *negation = new_node(p, J_NOT, at);
+    negation->a = n;
+    return negation;
 }
 
 // ---- operators, loosest last ----

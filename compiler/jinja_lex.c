@@ -1,6 +1,5 @@
-// A template's text to tokens: Jinja2's lexer, its white space control included (trim_blocks, lstrip_blocks, the signs
-// - and
-// + at tags). In: the text. Out: tokens, each with its place. See jinja.h.
+// A template's text to tokens: Jinja2's lexer, its white space control included (trim_blocks, lstrip_blocks, the
+// signs - and + at tags). In: the text. Out: tokens, each with its place. See jinja.h.
 #include "jinja.h"
 
 #include <stdlib.h>

@@ -330,8 +330,7 @@ void quantise_inputs(Graph *g, Report *r, const PassOptions *opt) {
 
 // ---- inline_decay: a decay exp(a T), a a number for each head, T a weight, is computed where it is used ----
 // needs: nothing. keeps: every value. breaks: node numbers.
-// For cells of vectors: there it is as large as the state, for
-// each row of a batch.
+// For cells of vectors: there it is as large as the state, for each row of a batch.
 
 static bool has_rates(const Rebuild *b, const Node *n, int *a, int *table) {
     if (n->op != OP_recur || n->n_in != 4 || b->old[n->in[0]].op != OP_exp) return false;

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+// A row as templates/c/q8.h has it.
 uint64_t plan_q8_bytes(int64_t k) {
     return align_up((uint64_t) (k + k / 8 * 3), PLAN_ALIGN);
-} // templates/c/q8.h
+}
 
 // ---- kernels and steps ----
 

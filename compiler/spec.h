@@ -1,5 +1,5 @@
 // A parsed description: what an .arch file says, as a tree, before any file or number is known.
-// The grammar is that of the language reference, section 1.3. Shapes are expressions too: `d`, `[heads, hd]`,
+// The grammar is that of docs/language.md. Shapes are expressions too: `d`, `[heads, hd]`,
 // `{q: hd, gate: hd}`; where names stand for keys and where for declarations is settled by eval.c.
 #ifndef SPEC_H
 #define SPEC_H

@@ -340,8 +340,7 @@ static void batch(Verify *v, Program *pr, int n) {
 }
 
 // Batches at the start (some rows, one row, rows over a page's end), then around each position where something changes:
-// the edge
-// of every window, the end of the first record, and far from the start.
+// the edge of every window, the end of the first record, and far from the start.
 static void all_batches(Verify *v, Program *pr, int positions) {
     const int first[] = {37, 1, 30, 2, 1};
     for (int i = 0; i < COUNT(first); i++) {
