@@ -27,22 +27,17 @@ static int find_tensor(const Build *b, const Scope *s, Str name) {
 // ---- shapes ---- What a declaration says is a list of groups, outer to inner: each stands for one axis of the file,
 // or for as many as it has.
 
-typedef struct {
-    Layout l;
-    bool product_side;
-} Group;
-
 enum { MAX_GROUP = 8 };
 
-static int declared_groups(Build *b, Scope *s, const Stmt *d, Group *group) {
+static int declared_groups(Build *b, Scope *s, const Stmt *d, Layout *group) {
     int n = 0;
     if (d->in) {
-        group[n++] = (Group){eval_layout(b, s, d->out), true};
-        group[n++] = (Group){eval_layout(b, s, d->in), true};
+        group[n++] = eval_layout(b, s, d->out);
+        group[n++] = eval_layout(b, s, d->in);
         return n;
     }
     if (d->out->n > MAX_GROUP) fail_at(LOC(d->out), "a tensor has at most 4 axes");
-    for (int i = 0; i < d->out->n; i++) group[n++] = (Group){eval_layout(b, s, d->out->arg[i]), false};
+    for (int i = 0; i < d->out->n; i++) group[n++] = eval_layout(b, s, d->out->arg[i]);
     return n;
 }
 
@@ -70,18 +65,18 @@ static void bind_fresh(Build *b, Scope *s, Layout l, int64_t size, Loc loc) {
 }
 
 // Does the file's shape fit; binds fresh sizes on the way.
-static bool shape_fits(Build *b, Scope *s, const Group *group, int n, const GgufTensor *t, Loc loc) {
+static bool shape_fits(Build *b, Scope *s, const Layout *group, int n, const GgufTensor *t, Loc loc) {
     int64_t file[4];
     int n_file = 0, at = 0;
     for (int i = t->n_dims; i-- > 0;)
         if (t->ne[i] != 1) file[n_file++] = t->ne[i];
     for (int i = 0; i < n; i++) {
-        Layout l = group[i].l;
+        Layout l = group[i];
         int64_t size = group_size(l, loc);
         if (size == 1) continue;
         if (size == 0) {
             int later = 0; // axes that are left for others: a fresh size of 1 has none in the file
-            for (int j = i + 1; j < n; j++) later += group_size(group[j].l, loc) > 1;
+            for (int j = i + 1; j < n; j++) later += group_size(group[j], loc) > 1;
             int64_t found = n_file - at > later ? file[at++] : 1;
             bind_fresh(b, s, l, found, loc);
         } else if (at < n_file && file[at] == size) at++;
@@ -114,19 +109,19 @@ static void show_layout(Out *o, Layout l, bool bracket) {
     if (bracket && l.n != 1) out(o, "]");
 }
 
-static _Noreturn void shape_wrong(Build *b, Scope *s, const Stmt *d, const GgufTensor *t, const Group *group, int n) {
+static _Noreturn void shape_wrong(Build *b, Scope *s, const Stmt *d, const GgufTensor *t, const Layout *group, int n) {
     Out o = out_new(b->a), need = out_new(b->a);
     if (d->in) {
-        show_layout(&o, group[n - 1].l, true);
+        show_layout(&o, group[n - 1], true);
         out(&o, " -> ");
-        show_layout(&o, group[n - 2].l, true);
+        show_layout(&o, group[n - 2], true);
     }
     for (int i = 0; i < n; i++) {
-        int64_t size = group[i].l.n ? group_size(group[i].l, LOC(d->out)) : 1;
+        int64_t size = group[i].n ? group_size(group[i], LOC(d->out)) : 1;
         out(&need, "%s%lld", i ? ", " : ", so [", (long long) size);
         if (d->in) continue;
         out(&o, "%s", i ? ", " : "");
-        show_layout(&o, group[i].l, true);
+        show_layout(&o, group[i], true);
     }
     Str declared = span(d->src, d->in ? d->in->pos : d->out->pos, d->out->end), shown = out_text(&o),
         sizes = out_text(&need);
@@ -271,7 +266,7 @@ static bool is_fresh(Scope *s, const Expr *e) {
 }
 
 // Synth: the last alternative that is tensors of its own, not one for each product of a stack, made as declared.
-static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, const Group *group, int n_group) {
+static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, const Layout *group, int n_group) {
     Str name[MAX_SOURCE] = {t->name};
     int n = 1, n_tied = 0, n_all = d->source ? d->source->n : 0;
     bool own = false; // one alternative has the declared name: what does not begin like it is another's tensor
@@ -297,7 +292,7 @@ static void synth_sources(Build *b, Scope *s, const Stmt *d, const Tensor *t, co
         int64_t ne[4] = {1, 1, 1, 1};
         int n_dims = 0;
         for (int i = n_group; i-- > 0;) {
-            Layout l = group[i].l;
+            Layout l = group[i];
             if (n > 1 && i == 0 && l.n == 1 && j < l.axis[0].n_part) l = l.axis[0].part[j].layout;
             int64_t size = 1;
             for (int k = 0; k < l.n; k++)
@@ -350,8 +345,8 @@ static void skip_input_scale(Build *b, Scope *s, Str name) {
 }
 
 // Several sources: one for each part of the record that is made.
-static Layout part_layout(const Group *group, int n_source, int i, Loc loc) {
-    Layout whole = group[0].l;
+static Layout part_layout(const Layout *group, int n_source, int i, Loc loc) {
+    Layout whole = group[0];
     if (n_source == 1) return whole;
     if (whole.n != 1 || whole.axis[0].n_part != n_source)
         fail_at(loc, "%d sources need a record of %d parts, one for each, like {a: .., b: ..}", n_source, n_source);
@@ -359,23 +354,23 @@ static Layout part_layout(const Group *group, int n_source, int i, Loc loc) {
 }
 
 // A stack whose products lie behind each other on the axis of their outputs.
-static bool outputs_in_one(Build *b, Scope *s, const Group *group, int n, const GgufTensor *t, Loc loc) {
-    Group joined[MAX_GROUP];
-    Axis one = {.size = group_size(group[0].l, loc) * group_size(group[1].l, loc)};
+static bool outputs_in_one(Build *b, Scope *s, const Layout *group, int n, const GgufTensor *t, Loc loc) {
+    Layout joined[MAX_GROUP];
+    Axis one = {.size = group_size(group[0], loc) * group_size(group[1], loc)};
     memcpy(joined, group + 1, sizeof *group * (size_t) (n - 1));
-    joined[0].l = (Layout){1, &one};
+    joined[0] = (Layout){1, &one};
     return one.size > 0 && shape_fits(b, s, joined, n - 1, t, loc);
 }
 
 // Source i against its part of the declared shape; its bias and scale.
-static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, const Group *group, int n) {
-    Group part[MAX_GROUP + 1];
+static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, const Layout *group, int n) {
+    Layout part[MAX_GROUP + 1];
     Axis stack = {.size = t->stack};
     bool merged = t->stack && !t->source[i].each;
-    part[0].l = (Layout){1, &stack};
+    part[0] = (Layout){1, &stack};
     memcpy(part + 1, group, sizeof *group * (size_t) n);
-    part[1].l = part_layout(group, t->n_source, i, t->loc);
-    const Group *shape = merged ? part : part + 1;
+    part[1] = part_layout(group, t->n_source, i, t->loc);
+    const Layout *shape = merged ? part : part + 1;
     int n_shape = merged ? n + 1 : n;
     for (int64_t j = 0; j < (t->source[i].each ? t->stack : 1); j++) {
         int tensor = t->source[i].each ? t->source[i].each[j] : t->source[i].tensor;
@@ -386,7 +381,7 @@ static void bind_source(Build *b, Scope *s, const Stmt *d, Tensor *t, int i, con
         if (tensor < b->gguf->n_tensor) b->tensor_used[tensor] = 1; // else made of one that is
     }
     const GgufTensor *file = &b->gguf->tensor[t->source[i].tensor];
-    int64_t outputs = d->in ? layout_size(part[1].l, t->loc) * (merged ? t->stack : 1) : (int64_t) file->n_elems;
+    int64_t outputs = d->in ? layout_size(part[1], t->loc) * (merged ? t->stack : 1) : (int64_t) file->n_elems;
     if (t->source[i].each && d->bias == BIAS_ALWAYS)
         not_yet(t->loc, "biases of products stacked from one tensor each are");
     int64_t rows = d->in ? outputs : outputs / file->ne[0];
@@ -424,7 +419,7 @@ Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
         t->ids = eval_size(b, s, d->ids, "what ids stay below");
         if (d->in || t->ids < 1 || t->ids > 1 << 24) fail_at(LOC(d->ids), "a table of ids holds 0 .. n - 1, n to 2^24");
     }
-    Group group[MAX_GROUP];
+    Layout group[MAX_GROUP];
     int n = declared_groups(b, s, d, group);
     Str missing = S("");
     if (b->synth) synth_sources(b, s, d, t, group, n);
@@ -441,11 +436,11 @@ Tensor *tensor_bind(Build *b, Scope *s, const Stmt *d, int which) {
         fact(b, t->name,
             d->comment.n ? str_fmt(b->a, "'%.*s' (%.*s)", FMT(t->source[0].name), FMT(d->comment))
                          : str_fmt(b->a, "'%.*s'", FMT(t->source[0].name)));
-    if (d->in) t->in = group[1].l;
+    if (d->in) t->in = group[1];
     t->out = (Layout){0, NULL};
     int cap = 0;
     for (int i = 0; i < (d->in ? 1 : n); i++)
-        for (int j = 0; j < group[i].l.n; j++) *PUSH(b->a, t->out.axis, t->out.n, cap) = group[i].l.axis[j];
+        for (int j = 0; j < group[i].n; j++) *PUSH(b->a, t->out.axis, t->out.n, cap) = group[i].axis[j];
     return t;
 }
 

@@ -31,9 +31,8 @@ static const char *token_text(const Chat *c, TokRole role) {
 // jinja_compile, with the way out in its message.
 static Jinja *compile(Arena *a, const TemplateSource *t) {
     FailGuard *guard = fail_guard();
-    Jinja *volatile made = NULL;
     if (!setjmp(guard->jmp)) {
-        made = jinja_compile(a, t->where, t->source);
+        Jinja *made = jinja_compile(a, t->where, t->source);
         fail_unguard();
         return made;
     }

@@ -12,7 +12,7 @@ typedef struct {
     Str numbered; // what was numbered last, and how far: no number below that is free
     int number;
 } Names;
-void names_of_c(Names *t, Str text);   // functions, macros and types of a C text are used
+void names_of_c(Names *t, Str text);  // functions, macros and types of a C text are used
 Str name_fresh(Names *t, Str wanted); // sanitised, not a C keyword, not used before in this table
 
 // A parameter of a printed function and what the caller passes for it.
@@ -75,7 +75,6 @@ Str c_map(const Printer *q, const Node *n, const Str *operand);
 typedef struct {
     const char *source_name;  // base name of the model file
     const char *weights_path; // --weights, or NULL
-    const int32_t *test_ids;  // baked self-test
     Str selftest;             // text of the self-test tables
     Str facts;                // what `info` prints
     Str rerank;               // the prompt around a pair of texts, or none

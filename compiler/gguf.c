@@ -30,7 +30,7 @@ typedef struct {
     Gguf g; // first, so that a Gguf can be taken for its File
     Index keys, tensors;
     Str *raw; // the bytes of each key's value, to compare parts
-    int cap_raw, cap_tensor;
+    int cap_tensor;
     Str *map; // one for each part
     int n_map;
 } File;

@@ -8,8 +8,6 @@
 
 enum { long_expression = 90 }; // characters, past which a temporary is used
 
-
-
 // ---- names and constants ----
 static bool plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

@@ -76,9 +76,6 @@ void parse_deeper(Parser *p) {
         FAIL(p, p->tok, "this lies more than %d levels deep, which is more than ggcc reads", max_depth);
 }
 
-
-static Node *or_expression(Parser *p);
-
 static Node *constant(Parser *p, const Token *at, Value v) {
     Node *n = new_node(p, J_CONST, at);
     n->value = v;

@@ -630,12 +630,10 @@ Jinja *jinja_compile(Arena *a, const char *file, Str source) {
     t->loc = (Loc){file, source, 0};
     if (source.n > 16u << 20) fail("%s: the template has %zu bytes; at most 16 MiB are read", file, source.n);
     for (size_t i = 0; i < source.n;) {
-        uint32_t c;
         size_t n = (unsigned char) source.p[i] < 0x80 ? 1
             : (unsigned char) source.p[i] < 0xE0      ? 2
             : (unsigned char) source.p[i] < 0xF0      ? 3
                                                       : 4;
-        (void) c;
         if (i + n > source.n || !utf8_valid(source.p + i, n)) {
             t->loc.pos = (uint32_t) i;
             fail_at(t->loc, "the template is not UTF-8 here");

@@ -83,7 +83,6 @@ static void make_heavy(Plan *p, Kernel *k, const Stage *s, int heavy) {
     for (int i = 0; i < COUNT(heavy_kinds); i++)
         if (heavy_kinds[i].op == n->op)
             k->kind = heavy_kinds[i].kind, k->template = heavy_kinds[i].template, k->packed = heavy_kinds[i].packed;
-    k->state = n->state;
     if (n->weight >= 0) cut_matmul(p, k, &s->weight[n->weight]);
     if (n->op != OP_attention) return;
     k->rows = 16;
@@ -97,7 +96,7 @@ static void make_heavy(Plan *p, Kernel *k, const Stage *s, int heavy) {
 
 static void make_kernel(Plan *p, int stage, int group, int level) {
     const Stage *s = &p->graph->stage[stage];
-    Kernel k = {.stage = stage, .group = group, .name = s->kernel[group].name, .level = level, .state = -1};
+    Kernel k = {.stage = stage, .group = group, .name = s->kernel[group].name, .level = level};
     int heavy = s->kernel[group].heavy;
     for (int i = 0; i < s->n_node; i++)
         if (s->node[i].kernel == group) k.rate = s->node[i].rate;

@@ -51,7 +51,6 @@ typedef struct {
     int64_t in, out;           // matmul: K, and N of a strand
     int strands, panels, rows; // work of a piece
     int heads;                 // attention: query heads a piece covers
-    int state, state_group;
     // cost of one row, for `explain`
     double flops, weight_bytes, value_bytes;
 } Kernel;
