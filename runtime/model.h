@@ -109,8 +109,7 @@ void step_wait(Worker *w);           // until the step is over; then the next
 void model_forward(const Model *m, Worker *w);
 
 // STEP(w, id, layer, n, p) { ... }: PIECES, numbered. `id` counts the steps of the plan, layer is 0 outside layers.
-// Compiled with
-// -DTRACE (ggcc verify: one thread), it calls back before and after.
+// Compiled with -DTRACE (ggcc verify: one thread), it calls back before and after.
 #ifdef TRACE
 extern void (*trace_before)(int id, int layer, const Model *m);
 extern void (*trace_after)(int id, int layer, const Model *m);
