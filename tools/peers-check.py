@@ -159,7 +159,8 @@ def main():
     ap.add_argument("--jobs", type=int, default=1)
     ap.add_argument("-v", action="store_true", help="a line for each variant, not only for those that differ")
     a = ap.parse_args()
-    a.made, a.golden = {}, {} if a.peers else load()
+    a.made = load() if a.write and a.only else {}  # the others' stay
+    a.golden = {} if a.peers else load()
     variants, unable, a.short = table()
     only = re.compile("^(%s)$" % a.only) if a.only else re.compile("")
     variants = [v for v in variants if only.search(v[0])]

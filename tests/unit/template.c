@@ -64,12 +64,12 @@ static void check_support(void) {
         if (formats[i].pack) template_support(&o, &s, template_find(folders, "panels.c"), formats[i].name);
         if (formats[i].pack) template_require(&o, &s, str_z(arena, str_fmt(arena, "%s.packed", formats[i].name)));
     }
-    template_support(&o, &s, template_find(folders, "attention.c"), NULL);
+    template_support(&o, &s, template_find(folders, "attention.c"), "attend");
     Str all = out_text(&o);
     if (memmem(all.p, all.n, "//@", 3)) failures++, printf("marks are left in support text\n");
     size_t n = o.n;
     template_require(&o, &s, "half.h");
-    template_support(&o, &s, template_find(folders, "attention.c"), NULL);
+    template_support(&o, &s, template_find(folders, "attention.c"), "attend");
     if (o.n != n) failures++, printf("support was printed twice\n");
 }
 
