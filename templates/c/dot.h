@@ -5,25 +5,33 @@
 // the sum of its lanes, then what is left of the row.
 static inline __attribute__((always_inline)) void dot_some(const float *restrict w, const float *restrict x, int64_t k,
     const int outs, const int rows, float (*restrict v)[16]) {
-    vf sum[4][3];
-    for (int o = 0; o < outs; o++)
+    vf sum[4][3], xs[3];
+    const float *ws[4], *from[3];
+#pragma GCC unroll 3
+    for (int r = 0; r < rows; r++) from[r] = x + r * k;
+#pragma GCC unroll 4
+    for (int o = 0; o < outs; o++) {
+        ws[o] = w + o * k;
+#pragma GCC unroll 3
         for (int r = 0; r < rows; r++) sum[o][r] = vf_set(0);
+    }
     const int64_t whole = k / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES) {
-        vf xs[3];
 #pragma GCC unroll 3
-        for (int r = 0; r < rows; r++) xs[r] = vf_load(x + r * k + i);
+        for (int r = 0; r < rows; r++) xs[r] = vf_load(from[r] + i);
 #pragma GCC unroll 4
         for (int o = 0; o < outs; o++) {
-            const vf ws = vf_load(w + o * k + i);
+            const vf some = vf_load(ws[o] + i);
 #pragma GCC unroll 3
-            for (int r = 0; r < rows; r++) sum[o][r] = vf_fma(ws, xs[r], sum[o][r]);
+            for (int r = 0; r < rows; r++) sum[o][r] = vf_fma(some, xs[r], sum[o][r]);
         }
     }
+#pragma GCC unroll 3
     for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
         for (int o = 0; o < outs; o++) {
             float s = vf_sum(sum[o][r]);
-            for (int64_t j = whole; j < k; j++) s += w[o * k + j] * x[r * k + j];
+            for (int64_t j = whole; j < k; j++) s += ws[o][j] * from[r][j];
             v[r][o] = s;
         }
 }

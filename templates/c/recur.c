@@ -2,10 +2,8 @@
 // lasts,
 //     M' = diag(decay) M + write (erase^T M) + key value^T, and read^T M' (or, BEFORE, read^T M) is the row's result.
 // In: the operands, rows of the batch; *_STEP: how far the operand of head h lies from that of head h - 1 (0: all heads
-// have the
-// same), DECAY_ONE: one decay for all keys. Out: [rows][H][V]. A piece is HEADS heads of all rows, so a state is read
-// once for a batch, and
-// a row's bits do not depend on the batch.
+// have the same), DECAY_ONE: one decay for all keys. Out: [rows][H][V]. A piece is HEADS heads of all rows, so a state
+// is read once for a batch, and a row's bits do not depend on the batch.
 //
 //@ template recur
 //@ param H 4
@@ -53,23 +51,63 @@ enum {
 };
 enum { ERASE_ROW = 32, ERASE_STEP = 8, WRITE_ROW = 32, WRITE_STEP = 8, FIXED_BYTES = 1024 };
 //@ begin
-// One head of one row. Rows of M, one for each key, are taken in order; sums along keys are one step for each key.
+// n vectors of columns of M, for one head of one row: they stay in registers while M goes by, a row of it for each key.
+static inline __attribute__((always_inline)) void recur_columns(const int n, float *restrict M,
+    const float *restrict decay, const float *restrict key, const float *restrict value, const float *restrict read,
+    const float *restrict erase, const float *restrict write, float *restrict o) {
+    vf vs[4], sum[4], erased[4];
+#pragma GCC unroll 4
+    for (int c = 0; c < n; c++) vs[c] = vf_load(value + c * LANES), sum[c] = erased[c] = vf_set(0);
+    for (int i = 0; i < K; i++) {                                                                     //@ when ERASE
+        const vf e = vf_set(erase[i]);                                                                //@ when ERASE
+#pragma GCC unroll 4                                                                                  //@ when ERASE
+        for (int c = 0; c < n; c++) erased[c] = vf_fma(e, vf_load(M + i * V + c * LANES), erased[c]); //@ when ERASE
+    }                                                                                                 //@ when ERASE
+    for (int i = 0; i < K; i++) {
+        const vf w = vf_set(decay[DECAY_ONE ? 0 : i]), k = vf_set(key[i]), q = vf_set(read[i]);
+#pragma GCC unroll 4
+        for (int c = 0; c < n; c++) {
+            float *at = M + i * V + c * LANES;
+            vf x = vf_load(at);
+            sum[c] = vf_fma(q, x, sum[c]); //@ when BEFORE
+            x = vf_fma(k, vs[c], w * x);
+            x = vf_fma(vf_set(write[i]), erased[c], x); //@ when ERASE
+            sum[c] = vf_fma(q, x, sum[c]);              //@ when !BEFORE
+            vf_store(at, x);
+        }
+    }
+#pragma GCC unroll 4
+    for (int c = 0; c < n; c++) vf_store(o + c * LANES, sum[c]);
+    (void) erased, (void) erase, (void) write;
+}
+
+// A column that fills no vector: the same steps.
+static inline void recur_column(float *restrict M, const float *restrict decay, const float *restrict key,
+    const float *restrict value, const float *restrict read, const float *restrict erase, const float *restrict write,
+    float *restrict o) {
+    float sum = 0, erased = 0;
+    for (int i = 0; i < K; i++) erased = fma_f32(erase[i], M[i * V], erased); //@ when ERASE
+    for (int i = 0; i < K; i++) {
+        float x = M[i * V];
+        sum = fma_f32(read[i], x, sum); //@ when BEFORE
+        x = fma_f32(key[i], value[0], decay[DECAY_ONE ? 0 : i] * x);
+        x = fma_f32(write[i], erased, x); //@ when ERASE
+        sum = fma_f32(read[i], x, sum);   //@ when !BEFORE
+        M[i * V] = x;
+    }
+    o[0] = sum;
+    (void) erased, (void) erase, (void) write;
+}
+
+// One head of one row. Columns of M do not touch each other; sums along keys are one step for each key.
 static inline void recur_step(float *restrict M, const float *restrict decay, const float *restrict key,
     const float *restrict value, const float *restrict read, const float *restrict erase, const float *restrict write,
     float *restrict o) {
-    float erased[V];
-    for (int j = 0; j < V; j++) o[j] = erased[j] = 0;
-    for (int i = 0; i < K; i++)                                                             //@ when ERASE
-        for (int j = 0; j < V; j++) erased[j] = fma_f32(erase[i], M[i * V + j], erased[j]); //@ when ERASE
-    for (int i = 0; i < K; i++) {
-        const float w = decay[DECAY_ONE ? 0 : i];
-        float *restrict row = M + i * V;
-        for (int j = 0; j < V; j++) o[j] = fma_f32(read[i], row[j], o[j]); //@ when BEFORE
-        for (int j = 0; j < V; j++) row[j] = fma_f32(key[i], value[j], w * row[j]);
-        for (int j = 0; j < V; j++) row[j] = fma_f32(write[i], erased[j], row[j]); //@ when ERASE
-        for (int j = 0; j < V; j++) o[j] = fma_f32(read[i], row[j], o[j]);         //@ when !BEFORE
-    }
-    (void) erase, (void) write;
+    int j = 0;
+    for (; j + 4 * LANES <= V; j += 4 * LANES)
+        recur_columns(4, M + j, decay, key, value + j, read, erase, write, o + j);
+    for (; j + LANES <= V; j += LANES) recur_columns(1, M + j, decay, key, value + j, read, erase, write, o + j);
+    for (; j < V; j++) recur_column(M + j, decay, key, value + j, read, erase, write, o + j);
 }
 
 static void recur(const Model *m, uint64_t at, const float *restrict decay, const float *restrict key,
