@@ -1,7 +1,7 @@
 // synthetic gemma3 (gemma3), compiled by ggcc 0.1.0 from gemma3.gguf.
 //
 // Build it with
-//     cc -std=gnu11 -O3 -ffp-contract=off -fno-delete-null-pointer-checks -fno-ivopts -Iruntime -march=x86-64-v3 model.c chat_*.c runtime/*.c -o program -pthread -lm
+//     cc -std=gnu11 -O2 -ffp-contract=off -fno-delete-null-pointer-checks -fvect-cost-model=dynamic -fno-ivopts -Iruntime -march=x86-64-v3 model.c chat_*.c runtime/*.c -o program -pthread -lm
 //
 // In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces
 // that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in
@@ -11,7 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <immintrin.h>
+// Parts of immintrin.h, all of which takes half a second to read.
+#define _IMMINTRIN_H_INCLUDED
+#define __IMMINTRIN_H
+#include <smmintrin.h>
+#include <avxintrin.h>
+#include <avx2intrin.h>
+#include <f16cintrin.h>
+#include <fmaintrin.h>
 
 #include "model.h"
 #include "selftest.h"
@@ -240,25 +247,33 @@ static inline void f32_row(const uint8_t *restrict w, float *restrict y, int64_t
 // the sum of its lanes, then what is left of the row.
 static inline __attribute__((always_inline)) void dot_some(const float *restrict w, const float *restrict x, int64_t k,
     const int outs, const int rows, float (*restrict v)[16]) {
-    vf sum[4][3];
-    for (int o = 0; o < outs; o++)
+    vf sum[4][3], xs[3];
+    const float *ws[4], *from[3];
+#pragma GCC unroll 3
+    for (int r = 0; r < rows; r++) from[r] = x + r * k;
+#pragma GCC unroll 4
+    for (int o = 0; o < outs; o++) {
+        ws[o] = w + o * k;
+#pragma GCC unroll 3
         for (int r = 0; r < rows; r++) sum[o][r] = vf_set(0);
+    }
     const int64_t whole = k / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES) {
-        vf xs[3];
 #pragma GCC unroll 3
-        for (int r = 0; r < rows; r++) xs[r] = vf_load(x + r * k + i);
+        for (int r = 0; r < rows; r++) xs[r] = vf_load(from[r] + i);
 #pragma GCC unroll 4
         for (int o = 0; o < outs; o++) {
-            const vf ws = vf_load(w + o * k + i);
+            const vf some = vf_load(ws[o] + i);
 #pragma GCC unroll 3
-            for (int r = 0; r < rows; r++) sum[o][r] = vf_fma(ws, xs[r], sum[o][r]);
+            for (int r = 0; r < rows; r++) sum[o][r] = vf_fma(some, xs[r], sum[o][r]);
         }
     }
+#pragma GCC unroll 3
     for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
         for (int o = 0; o < outs; o++) {
             float s = vf_sum(sum[o][r]);
-            for (int64_t j = whole; j < k; j++) s += w[o * k + j] * x[r * k + j];
+            for (int64_t j = whole; j < k; j++) s += ws[o][j] * from[r][j];
             v[r][o] = s;
         }
 }

@@ -1,7 +1,7 @@
 // synthetic llama (llama), compiled by ggcc 0.1.0 from llama.gguf.
 //
 // Build it with
-//     cc -std=gnu11 -O3 -ffp-contract=off -fno-delete-null-pointer-checks -fno-ivopts -Iruntime -march=x86-64-v3 model.c chat_*.c runtime/*.c -o program -pthread -lm
+//     cc -std=gnu11 -O2 -ffp-contract=off -fno-delete-null-pointer-checks -fvect-cost-model=dynamic -fno-ivopts -Iruntime -march=x86-64-v3 model.c chat_*.c runtime/*.c -o program -pthread -lm
 //
 // In: rows of (token, position, sequence). Out: the logits of the rows that are wanted. Every step is cut into pieces
 // that threads claim; a kernel computes one piece. Values lie in m->scratch at planned places, weights packed in
@@ -11,7 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <immintrin.h>
+// Parts of immintrin.h, all of which takes half a second to read.
+#define _IMMINTRIN_H_INCLUDED
+#define __IMMINTRIN_H
+#include <smmintrin.h>
+#include <avxintrin.h>
+#include <avx2intrin.h>
+#include <f16cintrin.h>
+#include <fmaintrin.h>
 
 #include "model.h"
 #include "selftest.h"
