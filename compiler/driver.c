@@ -2,13 +2,11 @@
 #define _GNU_SOURCE
 #include "driver.h"
 #include "emit.h"
-#include "interp.h"
+#include "selftest_values.h"
 #include "template_commands.h"
-#include "../runtime/selftest.h"
 #include "../runtime/weights.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,63 +83,6 @@ Compilation compile_plan(Arena *a, const char *model, const CompileOptions *opt)
     return c;
 }
 
-// A few tokens through the interpreter: what the program's own self-test must find again.
-enum { SELFTEST_TOKENS = 4 };
-typedef struct {
-    int n;
-    int32_t ids[SELFTEST_TOKENS], top[SELFTEST_TOKENS]; // the tokens, the best one after each
-    int64_t width;                                      // of the logits, of which the probes are some
-    float probe[SELFTEST_TOKENS][SELFTEST_PROBES];
-    double deviation; // standard deviation of all logits
-} SelfTestValues;
-
-// From the graph as the description says it, before any pass.
-static SelfTestValues selftest_values(const Graph *g) {
-    SelfTestValues s = {.n = g->n_ctx < SELFTEST_TOKENS ? (int) g->n_ctx : SELFTEST_TOKENS};
-    bool want[SELFTEST_TOKENS];
-    for (int i = 0; i < s.n; i++) s.ids[i] = (int32_t) ((1 + 7919 * (int64_t) i) % g->n_vocab), want[i] = true;
-    Interp *in = interp_new(g, 0);
-    s.width = shape_size(g->global[g->logits].shape);
-    const float *logits = interp_eval(in, s.ids, s.n, want);
-    double sum = 0, square = 0, count = (double) s.n * (double) s.width;
-    for (int i = 0; i < s.n; i++) {
-        const float *row = logits + (int64_t) i * s.width;
-        for (int64_t v = 0; v < s.width; v++) {
-            if (row[v] > row[s.top[i]]) s.top[i] = (int32_t) v;
-            sum += row[v], square += (double) row[v] * row[v];
-        }
-        for (int k = 0; k < SELFTEST_PROBES; k++) s.probe[i][k] = row[k * s.width / SELFTEST_PROBES];
-    }
-    s.deviation = sqrt(fmax(square / count - sum / count * (sum / count), 0));
-    interp_free(in);
-    return s;
-}
-
-static Str selftest_text(const Compilation *c, const SelfTestValues *s) {
-    Arena *a = c->arena;
-    Out o = out_new(a);
-    out(&o,
-        "\n// What the interpreter gives for a few tokens; `selftest` compares.\n// clang-format off\nstatic const "
-        "int32_t selftest_ids[] = {");
-    for (int i = 0; i < s->n; i++) out(&o, "%s%d", i ? ", " : "", s->ids[i]);
-    out(&o, "};\nstatic const SelfCheck selftest_check[] = {\n");
-    for (int i = 0; i < s->n; i++) {
-        out(&o, "    {%d, %d, {", i, s->top[i]);
-        for (int k = 0; k < SELFTEST_PROBES; k++)
-            out(&o, "%s%lld", k ? ", " : "", (long long) (k * s->width / SELFTEST_PROBES));
-        out(&o, "}, {");
-        for (int k = 0; k < SELFTEST_PROBES; k++)
-            out(&o, "%s%.*s", k ? ", " : "", FMT(c_float(a, s->probe[i][k])));
-        out(&o, "}},\n");
-    }
-    bool exact = true; // inputs never rounded, cache in f32
-    for (int i = 0; i < c->plan->n_weight; i++) exact &= c->plan->weight[i].layout != LAYOUT_PANELS;
-    double tolerance = s->deviation * (exact && c->plan->kv_f32 ? 2e-3 : 0.5);
-    out(&o, "};\n// clang-format on\nconst SelfTest selftest = {%d, selftest_ids, %d, selftest_check, %.*s};\n", s->n,
-        s->n, FMT(c_float(a, tolerance)));
-    return out_text(&o);
-}
-
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -165,12 +106,11 @@ static Str facts_text(const Compilation *c) {
 Compilation compile_source(Arena *a, const char *model, const CompileOptions *opt) {
     Compilation c = compile_graph(a, model, opt);
     find_tools_and_text(&c, opt);
-    SelfTestValues values = {0};
-    if (!opt->dump || dumps(opt, "source")) values = selftest_values(c.graph);
     plan_from_graph(&c, opt);
+    SelfTestValues values = selftest_values(c.plan);
     EmitOptions e = {.source_name = base_name(model), .weights_path = opt->weights, .facts = facts_text(&c)};
     e.rerank = template_rerank(c.gguf);
-    e.selftest = selftest_text(&c, &values);
+    e.selftest = selftest_text(a, &values);
     const char *program = c.graph->name.n &&
             strspn(str_z(a, c.graph->name), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
                 c.graph->name.n &&

@@ -21,7 +21,7 @@ void *interp_grow(void *p, size_t n, size_t size) {
     return p;
 }
 
-static float *cells(Cells *c, size_t n) {
+float *interp_room(Cells *c, size_t n) {
     if (n > c->cap) {
         free(c->p);
         c->p = interp_grow(NULL, n, sizeof *c->p);
@@ -91,6 +91,10 @@ static double (*const map_function[N_OP])(double, double, double, double, double
 #include "ops.def"
 };
 
+double interp_map(const Node *n, const double *e) {
+    return map_function[n->op](e[0], e[1], e[2], n->real[0], n->real[1]);
+}
+
 // The elements of a row of `out` in terms of a row of `in`: element i of out is computed from element index[i] of in.
 void interp_broadcast(Shape out, Shape in, int64_t *index) {
     int64_t n = shape_size(out), stride[MAX_DIM] = {0}, s = 1;
@@ -114,12 +118,11 @@ void interp_broadcast(Shape out, Shape in, int64_t *index) {
 static void do_map(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
     int64_t size = shape_size(n->shape), *index = interp_grow(NULL, (size_t) (size * n->n_in), sizeof *index);
     for (int j = 0; j < n->n_in; j++) interp_broadcast(n->shape, in->stage->node[n->in[j]].shape, index + j * size);
-    double (*f)(double, double, double, double, double) = map_function[n->op];
     for (int r = 0; r < rows; r++)
         for (int64_t i = 0; i < size; i++) {
             double e[3] = {0};
             for (int j = 0; j < n->n_in; j++) e[j] = value_at(&x[j], r, index[j * size + i]);
-            y[r * size + i] = (float) f(e[0], e[1], e[2], n->real[0], n->real[1]);
+            y[r * size + i] = (float) interp_map(n, e);
         }
     free(index);
 }
@@ -321,6 +324,16 @@ static void multiply(Interp *in, const Weight *w, int64_t which, const float **x
     interp_parallel(small ? 1 : in->threads, (w->out + OUTPUTS - 1) / OUTPUTS, product_piece, &p);
 }
 
+static void jitter(Interp *in, float *y, int64_t n) {
+    double square = 0;
+    for (int64_t i = 0; i < n; i++) square += (double) y[i] * y[i];
+    double size = in->jitter * sqrt(square / (double) n);
+    for (int64_t i = 0; i < n; i++) {
+        in->random = in->random * 6364136223846793005u + 1442695040888963407u;
+        y[i] += (float) (size * ((double) (in->random >> 32) / 0x1p31 - 1));
+    }
+}
+
 // matmul: one product. each: product i of the stack gives part i of the result. experts: ids say which gives part i.
 // Vectors that meet the same product go together.
 static void do_product(Interp *in, const Node *n, const Value *x, float *y, int rows) {
@@ -340,6 +353,7 @@ static void do_product(Interp *in, const Node *n, const Value *x, float *y, int 
             }
         if (count) multiply(in, w, which, from, to, count);
     }
+    for (int64_t i = 0; i < rows * parts && in->jitter > 0; i++) jitter(in, y + i * w->out, w->out);
     free(from);
     free(to);
 }
@@ -369,9 +383,10 @@ static void do_node(Interp *in, int i) {
     int rows = rows_at(in, n->rate);
     int64_t size = shape_size(n->shape);
     for (int j = 0; j < n->n_in; j++) x[j] = in->value[n->in[j]];
-    float *y = cells(&in->cell[i], (size_t) (rows * size));
+    float *y = interp_room(&in->cell[i], (size_t) (rows * size));
     *v = (Value){.real = y, .rows = rows, .size = size};
     if (n->type == I32) *v = (Value){.id = (const int32_t *) (const void *) y, .rows = rows, .size = size};
+    if (in->measure && n->op == OP_recur) v->terms = interp_room(&in->terms[i], (size_t) (rows * size));
     if (op_info[n->op].class == CLASS_MAP) {
         do_map(in, n, x, y, rows);
         return;
@@ -400,7 +415,7 @@ static void do_node(Interp *in, int i) {
     case OP_experts:
     case OP_each: do_product(in, n, x, y, rows); break;
     case OP_set:
-        y = cells(&in->global[n->num[0]], (size_t) (rows * size));
+        y = interp_room(&in->global[n->num[0]], (size_t) (rows * size));
         for (int r = 0; r < rows; r++) memcpy(y + r * size, interp_cells(&x[0], r), (size_t) size * sizeof(float));
         *v = x[0];
         break;
@@ -445,6 +460,7 @@ Interp *interp_new(const Graph *g, int threads) {
     }
     in->global = NEWN(g->arena, Cells, g->n_global);
     in->cell = NEWN(g->arena, Cells, most);
+    in->terms = NEWN(g->arena, Cells, most);
     in->value = NEWN(g->arena, Value, most);
     for (int i = 0; i < g->n_run; i++)
         if (stores(&g->stage[g->run[i].stage])) in->n_run_kept = i + 1;
@@ -458,7 +474,7 @@ void interp_free(Interp *in) {
         const Stage *s = &g->stage[i];
         if (s->n_node > most) most = s->n_node;
     }
-    for (int i = 0; i < most; i++) free(in->cell[i].p);
+    for (int i = 0; i < most; i++) free(in->cell[i].p), free(in->terms[i].p);
     for (int i = 0; i < g->n_global; i++) free(in->global[i].p);
     interp_state_free(in);
     free(in->wide);
@@ -484,6 +500,15 @@ void interp_skip_q8(Interp *in, bool on) {
     in->skip_q8 = on;
 }
 
+void interp_jitter(Interp *in, double size, uint64_t seed) {
+    in->jitter = size;
+    in->random = seed;
+}
+
+void interp_measure(Interp *in, bool on) {
+    in->measure = on;
+}
+
 void interp_begin(Interp *in, const int32_t *ids, int n, const bool *want) {
     in->n = n;
     in->n_want = 0;
@@ -502,7 +527,10 @@ void interp_step(Interp *in, int run, int layer) {
     in->stage = &in->g->stage[in->g->run[run].stage];
     in->layer = layer;
     if (run >= in->n_run_kept && !in->dropped && in->g->global[in->g->logits].rate == RATE_ROW) drop_rows(in);
-    for (int i = 0; i < in->stage->n_node; i++) do_node(in, i);
+    for (int i = 0; i < in->stage->n_node; i++) {
+        do_node(in, i);
+        if (in->measure) interp_terms(in, i);
+    }
 }
 
 const float *interp_end(Interp *in) {

@@ -18,6 +18,9 @@ int interp_past(const Interp *in); // rows evaluated so far
 void interp_kv_f16(Interp *in, bool on);
 // q8 changes nothing: a lowered graph then means the same, to the bit, as the graph it was made from.
 void interp_skip_q8(Interp *in, bool on);
+// Each element of a product comes out wrong by up to `size` times the root mean square of its vector, this way or that
+// as `seed` has it: how much does the result depend on how sums are rounded? 0: not at all.
+void interp_jitter(Interp *in, double size, uint64_t seed);
 
 // The next n rows. want[r]: logits of row r are wanted (NULL: of none). Gives their logits, [wanted][n_vocab], until
 // the next call.
@@ -29,12 +32,19 @@ void interp_begin(Interp *in, const int32_t *ids, int n, const bool *want);
 void interp_step(Interp *in, int run, int layer);
 const float *interp_end(Interp *in);
 
+// Values say how large their terms are, for verify: a sum of f32 is wrong by a part of its terms, and where these
+// cancel that is a large part of the sum.
+void interp_measure(Interp *in, bool on);
+
 // A node's value after the step of its stage: [rows][size]; rows is 1 for what is the same in every row.
 typedef struct {
     const float *real;
     const int32_t *id; // instead of real: nodes of type I32
     int rows;
     int64_t size;
+    // [rows][size] of what is measured (recur, sum, and what follows them in their kernels), else NULL: the root of the
+    // sum of the squares of the terms, which is about as large as the sum itself where its terms do not cancel
+    const float *terms;
 } Value;
 Value interp_value(const Interp *in, int node);
 Value interp_global(const Interp *in, int global);

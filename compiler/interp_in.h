@@ -1,5 +1,6 @@
 // The inside of the interpreter, shared by its files: interp.c (values, stages, the model), interp_ops.c
-// (operators of one row that move, choose and sum), interp_state.c (what outlives a row).
+// (operators of one row that move, choose and sum), interp_state.c (what outlives a row), interp_terms.c (how large
+// what was summed is).
 #ifndef INTERP_IN_H
 #define INTERP_IN_H
 
@@ -21,7 +22,9 @@ typedef struct {
 struct Interp {
     const Graph *g;
     int threads;
-    bool kv_f16, skip_q8;
+    bool kv_f16, skip_q8, measure;
+    double jitter;
+    uint64_t random; // what the next jitter comes from
     Cache **cache;      // [stage][layer * n_state + state]
     Cells *global;      // [n_global]
     int past;           // positions before this call's rows
@@ -33,12 +36,16 @@ struct Interp {
     const Stage *stage; // of the step at hand, its layer
     int layer;
     Cells *cell;  // [most nodes of a stage]
+    Cells *terms; // likewise
     Value *value; // of this stage's nodes
     double *wide; // scratch: the input of a product in double
     size_t wide_cap;
 };
 
 void *interp_grow(void *p, size_t n, size_t size); // realloc that does not come back empty-handed
+float *interp_room(Cells *c, size_t n);                 // for n cells; what was there is lost
+double interp_map(const Node *n, const double *e);      // an elementwise operator of its operands e[3]
+void interp_terms(Interp *in, int node);                // interp_terms.c
 void interp_parallel(int threads, int64_t n, void (*work)(void *arg, int64_t i), void *arg);
 Cache *interp_state_at(const Interp *in, int state); // of the layer at hand, or of the layer whose state it shares
 

@@ -289,26 +289,37 @@ static void do_blend(Interp *in, const Node *n, const Value *x, float *y) {
     }
 }
 
-// One head of one row: M' = diag(decay) M + write (erase^T M) + key value^T, and what is read of M' or M.
+static double squared(double x) {
+    return x * x;
+}
+
+// One head of one row: M' = diag(decay) M + write (erase^T M) + key value^T, and what is read of M' or M. terms: see
+// Value, or NULL; those that make M' count as those of the result.
 static void recur_head(const Node *n, const double *w, const double *k, const double *v, const double *q,
-    const double *a, const double *b, int64_t keys, int64_t values, float *m, float *y) {
+    const double *a, const double *b, int64_t keys, int64_t values, float *m, float *y, float *terms) {
     for (int64_t j = 0; j < values; j++) {
-        double erased = 0, before = 0, after = 0;
-        for (int64_t i = 0; a && i < keys; i++) erased += a[i] * m[i * values + j];
+        double erased = 0, before = 0, after = 0, erased_terms = 0, all_terms = 0;
+        for (int64_t i = 0; a && i < keys; i++) {
+            erased += a[i] * m[i * values + j];
+            erased_terms += squared(a[i] * m[i * values + j]);
+        }
         for (int64_t i = 0; i < keys; i++) {
             double old = m[i * values + j], made = w[i] * old + (a ? b[i] * erased : 0) + k[i] * v[j];
+            double made_terms = squared(w[i] * old) + (a ? squared(b[i]) * erased_terms : 0) + squared(k[i] * v[j]);
             before += q[i] * old;
             m[i * values + j] = (float) made;
             after += q[i] * m[i * values + j];
+            all_terms += squared(q[i]) * (n->num[0] ? squared(old) : made_terms);
         }
         y[j] = (float) (n->num[0] ? before : after);
+        if (terms) terms[j] = (float) sqrt(all_terms);
     }
 }
 
 static void do_recur(Interp *in, const Node *n, const Value *x, float *y) {
     Shape cell = in->stage->state[n->state].k, keys = {.n = 2, .d = {cell.d[0], cell.d[1]}};
     int64_t h = cell.d[0], k = cell.d[1], v = cell.d[2];
-    float *m = state_memory(in, n, h * k * v);
+    float *m = state_memory(in, n, h * k * v), *terms = in->measure ? in->terms[n - in->stage->node].p : NULL;
     int n_in = n->n_in - (n->num[1] != 0); // the last may be rates
     int64_t *index = interp_grow(NULL, (size_t) (6 * h * k), sizeof *index);
     double *e = interp_grow(NULL, (size_t) (5 * k + v), sizeof *e), *part[6];
@@ -322,7 +333,8 @@ static void do_recur(Interp *in, const Node *n, const Value *x, float *y) {
                     part[i][j] = value_at(&x[i], r, i == 2 ? head * v + j : index[i * h * k + head * k + j]);
             for (int64_t j = 0; n_in < n->n_in && j < k; j++) // rounded as where it is a value of its own
                 part[0][j] = (float) exp((float) (part[0][j] * value_at(&x[n_in], r, head * k + j)));
-            recur_head(n, part[0], part[1], part[2], part[3], part[4], part[5], k, v, m + head * k * v, y);
+            recur_head(n, part[0], part[1], part[2], part[3], part[4], part[5], k, v, m + head * k * v, y,
+                terms ? terms + (r * h + head) * v : NULL);
         }
     free(index);
     free(e);

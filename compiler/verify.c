@@ -15,8 +15,9 @@
 #include "../templates/c/half.h"
 #include "../templates/c/q8.h"
 
-// Allowed error as a part of the root mean square of the row plus the value itself. All kernels sum in f32 and the
-// interpreter in double; kernels with 8-bit inputs are given the very bytes that the interpreter reckons with.
+// Allowed error as a part of the root mean square of the row, or of the size of the terms of a sum where that is known
+// and larger (interp_measure), plus the value itself. All kernels sum in f32 and the interpreter in double; kernels
+// with 8-bit inputs are given the very bytes that the interpreter reckons with.
 static const double tolerance[] = {
     [K_ROWS] = 1e-5, [K_MATMUL] = 2e-5, [K_ATTENTION] = 2e-5, [K_EXPERTS] = 2e-5, [K_STATE] = 2e-5};
 
@@ -188,9 +189,11 @@ static double rms(const float *x, int64_t n) {
     return sqrt(sum / (double) n) + 1e-30;
 }
 
-static void judge_row(Verify *v, const Kernel *k, int node, int row, const float *got, const float *want, int64_t n) {
-    double scale = rms(want, n);
-    for (int64_t i = 0; i < n; i++) judge(v, k, node, "element ", row, i, got[i], want[i], scale, 0);
+static void judge_row(Verify *v, const Kernel *k, int node, int row, const float *got, const Value *want) {
+    const float *x = want->real + row * want->size, *terms = want->terms ? want->terms + row * want->size : NULL;
+    double scale = rms(x, want->size);
+    for (int64_t i = 0; i < want->size; i++)
+        judge(v, k, node, "element ", row, i, got[i], x[i], terms ? fmax(scale, terms[i]) : scale, 0);
 }
 
 // A row of bytes may round the other way where a value stands in the middle, so it is held against the value before
@@ -268,7 +271,7 @@ static void after_step(int id, int layer, const Model *m) {
             if (n->type == I32)
                 judge_ids(v, k, i, r, (const int32_t *) (const void *) got, want.id + r * want.size, want.size);
             else if (n->type != Q8)
-                judge_row(v, k, i, r, (const float *) (const void *) got, want.real + r * want.size, want.size);
+                judge_row(v, k, i, r, (const float *) (const void *) got, &want);
         }
     }
 }
@@ -406,6 +409,7 @@ int verify(const char *model, const CompileOptions *opt, int threads) {
         .in = interp_new(p->graph, threads),
         .kernel = NEWN(a, KernelCheck, p->n_kernel)};
     interp_kv_f16(v.in, !p->kv_f32);
+    interp_measure(v.in, true);
     Program pr = {0};
     program_open(&pr, &t, a, (int) positions);
     at_work = &v;

@@ -126,6 +126,40 @@ static void test_rows(void) {
     arena_free(m.a);
 }
 
+// Sizes of terms: of sums, and of what follows them in their kernel, not of what another kernel makes of them.
+static void test_terms(void) {
+    static const float data[6] = {1, -2, 3, 0.5f, 0, -0.5f};
+    Model m;
+    model_begin(&m);
+    Graph *g = m.g;
+    graph_stage(g, S("only"), false);
+    int w = weight_of(&m, 0, shape(2, 2, 3, 0), tensor_f32(&m, data, 3, 2), 0);
+    int x = node_new(g, 0, (NodeSpec){.op = OP_weight, .weight = w, .state = -1});
+    int sum = node_new(g, 0, NODE(.op = OP_sum, .n_in = 1, .in = {x}));
+    int less = op2(g, 0, OP_sub, x, sum), again = node_new(g, 0, NODE(.op = OP_sum, .n_in = 1, .in = {less}));
+    int apart = op2(g, 0, OP_add, x, sum), plain = op2(g, 0, OP_add, x, x);
+    g->stage[0].node[sum].kernel = g->stage[0].node[less].kernel = g->stage[0].node[again].kernel = 0;
+    g->stage[0].node[plain].kernel = 0, g->stage[0].node[apart].kernel = 1;
+    g->logits = graph_global(g, S("y"), shape(1, 6, 0, 0), F32, RATE_CONST);
+    stage_run(&m, 0, 0, 1);
+    Interp *in = interp_new(g, 1);
+    interp_measure(in, true);
+    interp_begin(in, (int32_t[]){0}, 1, NULL);
+    interp_step(in, 0, 0);
+    double e[6], all[2] = {0};
+    for (int i = 0; i < 6; i++) {
+        double y = i < 3 ? data[i] - 2 : data[i];
+        e[i] = sqrt(y * y + (i < 3 ? 14 : 0.5)), all[i / 3] += e[i] * e[i];
+    }
+    check_close("the terms of sums", interp_value(in, sum).terms, (double[]){sqrt(14), sqrt(0.5)}, 2);
+    check_close("what becomes of them", interp_value(in, less).terms, e, 6);
+    check_close("summed again", interp_value(in, again).terms, (double[]){sqrt(all[0]), sqrt(all[1])}, 2);
+    if (interp_value(in, apart).terms || interp_value(in, plain).terms)
+        printf("terms of what is not summed in this kernel\n"), failures++;
+    interp_free(in);
+    arena_free(m.a);
+}
+
 static void test_q8(void) {
     float data[64];
     for (int i = 0; i < 64; i++) data[i] = (float) ((i * 37 % 64) - 31) * (i < 32 ? 0.01f : 3);
@@ -294,6 +328,20 @@ static void test_layer(void) {
         if (memcmp(interp_eval(cut, ids + at, n, all), whole + at * VOCAB, (size_t) n * VOCAB * sizeof(float)))
             printf("cut at %d differs\n", at), failures++;
     if (interp_past(cut) != T) printf("past\n"), failures++;
+    // wrong products: the same wrong ones for a seed, others for another, none without
+    static float moved[3][T * VOCAB];
+    for (int i = 0; i < 4; i++) {
+        interp_forget(i % 2 ? cut : in);
+        interp_jitter(i % 2 ? cut : in, i < 3 ? 1e-3 : 0, i < 2 ? 1 : 2);
+        const float *y = interp_eval(i % 2 ? cut : in, ids, T, all);
+        if (i < 3) memcpy(moved[i], y, sizeof *moved);
+        else if (memcmp(y, whole, sizeof whole)) printf("jitter 0 changes a value\n"), failures++;
+    }
+    double most = 0;
+    for (int i = 0; i < T * VOCAB; i++) most = fmax(most, fabs(moved[0][i] - whole[i]));
+    if (!(most > 1e-6 && most < 0.1)) printf("jitter 1e-3 moves a logit by %g\n", most), failures++;
+    if (memcmp(moved[0], moved[1], sizeof *moved)) printf("one seed, two jitters\n"), failures++;
+    if (!memcmp(moved[0], moved[2], sizeof *moved)) printf("two seeds, one jitter\n"), failures++;
     interp_free(in);
     interp_free(cut);
     arena_free(m.a);
@@ -324,6 +372,7 @@ static void test_angles(void) {
 
 int main(void) {
     test_rows();
+    test_terms();
     test_q8();
     test_layer();
     test_angles();
