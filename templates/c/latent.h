@@ -1,58 +1,97 @@
 //@ needs attend.h
-// Attention on a cache of one column for each position, of which the values are a part: rows of `width` numbers, [kv
-// head][position]
-// [width], so that a column is a vector for scores and values alike. A few queries go together; every sum is the same
-// sequence of steps
-// however many they are.
+// Attention on a cache of one column for each position, of which the values are a part: rows of `width` numbers,
+// [kv head][position][width], so that a column is a vector for scores and values alike. A few queries and a few
+// positions (or vectors of values) go together, twelve sums in registers, so that what is loaded serves several sums;
+// every sum is the same sequence of steps however many they are.
 
-// s[q][j] for positions j from .. to: one vector of partial sums along the column, then its lanes, then the rest.
+// How many positions, or vectors of values, go with n queries.
+static inline __attribute__((always_inline)) int latent_step(const int n) {
+    return n == 1 ? 8 : 12 / n;
+}
+
+// s[t][j] for some positions from j on: one vector of partial sums along the column, then its lanes, then the rest.
 static inline __attribute__((always_inline)) void latent_some_scores(const uint8_t *restrict k, const int wide,
-    const float *restrict q, int64_t width, const int n, int from, int to, float (*restrict s)[PAGE]) {
+    const float *restrict q, int64_t width, const int n, const int some, int j, float (*restrict s)[PAGE]) {
     const int64_t whole = width / LANES * LANES;
-    for (int j = from; j <= to; j++) {
-        vf sum[4];
+    vf sum[4][8];
 #pragma GCC unroll 4
-        for (int t = 0; t < n; t++) sum[t] = vf_set(0);
-        for (int64_t i = 0; i < whole; i += LANES) {
-            const vf key = attend_load(k, j * width + i, wide);
+    for (int t = 0; t < n; t++)
+#pragma GCC unroll 8
+        for (int c = 0; c < some; c++) sum[t][c] = vf_set(0);
+    for (int64_t i = 0; i < whole; i += LANES) {
+        vf key[8];
+#pragma GCC unroll 8
+        for (int c = 0; c < some; c++) key[c] = attend_load(k, (j + c) * width + i, wide);
 #pragma GCC unroll 4
-            for (int t = 0; t < n; t++) sum[t] = vf_fma(vf_load(q + t * width + i), key, sum[t]);
-        }
         for (int t = 0; t < n; t++) {
-            float dot = vf_sum(sum[t]);
-            for (int64_t i = whole; i < width; i++) {
-                const float key =
-                    wide ? float_at(k + 4 * (j * width + i)) : f16_to_f32(read_u16(k + 2 * (j * width + i)));
-                dot = fma_f32(q[t * width + i], key, dot);
-            }
-            s[t][j] = dot;
+            const vf x = vf_load(q + t * width + i);
+#pragma GCC unroll 8
+            for (int c = 0; c < some; c++) sum[t][c] = vf_fma(x, key[c], sum[t][c]);
         }
     }
+#pragma GCC unroll 4
+    for (int t = 0; t < n; t++)
+#pragma GCC unroll 8
+        for (int c = 0; c < some; c++) {
+            float dot = vf_sum(sum[t][c]);
+            for (int64_t i = whole; i < width; i++) {
+                const int64_t at = (j + c) * width + i;
+                const float key = wide ? float_at(k + 4 * at) : f16_to_f32(read_u16(k + 2 * at));
+                dot = fma_f32(q[t * width + i], key, dot);
+            }
+            s[t][j + c] = dot;
+        }
+}
+
+// s[t][j] for positions j from .. to.
+static inline __attribute__((always_inline)) void latent_n_scores(const uint8_t *restrict k, const int wide,
+    const float *restrict q, int64_t width, const int n, int from, int to, float (*restrict s)[PAGE]) {
+    int j = from;
+    for (; j + latent_step(n) <= to + 1; j += latent_step(n))
+        latent_some_scores(k, wide, q, width, n, latent_step(n), j, s);
+    for (; j <= to; j++) latent_some_scores(k, wide, q, width, n, 1, j, s);
 }
 
 static inline void latent_scores(const uint8_t *restrict k, const int wide, const float *restrict q, int64_t width,
     int n, int from, int to, float (*restrict s)[PAGE]) {
-    for (; n >= 4; n -= 4, q += 4 * width, s += 4) latent_some_scores(k, wide, q, width, 4, from, to, s);
-    for (; n > 0; n--, q += width, s++) latent_some_scores(k, wide, q, width, 1, from, to, s);
+    for (; n >= 4; n -= 4, q += 4 * width, s += 4) latent_n_scores(k, wide, q, width, 4, from, to, s);
+    for (; n > 0; n--, q += width, s++) latent_n_scores(k, wide, q, width, 1, from, to, s);
 }
 
-// o[q] += sum of p[q][j] times dv numbers of column j, positions from .. to in order.
+// o[t] += sum of p[t][j] times some vectors of column j, from i on, positions from .. to in order.
 static inline __attribute__((always_inline)) void latent_some_values(const uint8_t *restrict v, const int wide,
-    float (*restrict p)[PAGE], int64_t width, int64_t dv, const int n, int from, int to, float *restrict o) {
-    const int64_t whole = dv / LANES * LANES;
-    for (int64_t i = 0; i < whole; i += LANES) {
-        vf sum[4];
+    float (*restrict p)[PAGE], int64_t width, int64_t dv, int64_t i, const int n, const int some, int from, int to,
+    float *restrict o) {
+    vf sum[4][8];
 #pragma GCC unroll 4
-        for (int t = 0; t < n; t++) sum[t] = vf_load(o + t * dv + i);
-        for (int j = from; j <= to; j++) {
-            const vf value = attend_load(v, j * width + i, wide);
+    for (int t = 0; t < n; t++)
+#pragma GCC unroll 8
+        for (int c = 0; c < some; c++) sum[t][c] = vf_load(o + t * dv + i + c * LANES);
+    for (int j = from; j <= to; j++) {
+        vf value[8];
+#pragma GCC unroll 8
+        for (int c = 0; c < some; c++) value[c] = attend_load(v, j * width + i + c * LANES, wide);
 #pragma GCC unroll 4
-            for (int t = 0; t < n; t++) sum[t] = vf_fma(vf_set(p[t][j]), value, sum[t]);
+        for (int t = 0; t < n; t++) {
+            const vf x = vf_set(p[t][j]);
+#pragma GCC unroll 8
+            for (int c = 0; c < some; c++) sum[t][c] = vf_fma(x, value[c], sum[t][c]);
         }
-#pragma GCC unroll 4
-        for (int t = 0; t < n; t++) vf_store(o + t * dv + i, sum[t]);
     }
-    for (int64_t i = whole; i < dv; i++)
+#pragma GCC unroll 4
+    for (int t = 0; t < n; t++)
+#pragma GCC unroll 8
+        for (int c = 0; c < some; c++) vf_store(o + t * dv + i + c * LANES, sum[t][c]);
+}
+
+static inline __attribute__((always_inline)) void latent_n_values(const uint8_t *restrict v, const int wide,
+    float (*restrict p)[PAGE], int64_t width, int64_t dv, const int n, int from, int to, float *restrict o) {
+    const int step = latent_step(n) * LANES;
+    int64_t i = 0;
+    for (; i + step <= dv; i += step)
+        latent_some_values(v, wide, p, width, dv, i, n, latent_step(n), from, to, o);
+    for (; i + LANES <= dv; i += LANES) latent_some_values(v, wide, p, width, dv, i, n, 1, from, to, o);
+    for (; i < dv; i++)
         for (int t = 0; t < n; t++)
             for (int j = from; j <= to; j++) {
                 const float value =
@@ -63,6 +102,6 @@ static inline __attribute__((always_inline)) void latent_some_values(const uint8
 
 static inline void latent_values(const uint8_t *restrict v, const int wide, float (*restrict p)[PAGE], int64_t width,
     int64_t dv, int n, int from, int to, float *restrict o) {
-    for (; n >= 4; n -= 4, p += 4, o += 4 * dv) latent_some_values(v, wide, p, width, dv, 4, from, to, o);
-    for (; n > 0; n--, p++, o += dv) latent_some_values(v, wide, p, width, dv, 1, from, to, o);
+    for (; n >= 4; n -= 4, p += 4, o += 4 * dv) latent_n_values(v, wide, p, width, dv, 4, from, to, o);
+    for (; n > 0; n--, p++, o += dv) latent_n_values(v, wide, p, width, dv, 1, from, to, o);
 }
