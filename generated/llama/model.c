@@ -83,14 +83,14 @@ static inline float fma_f32(float a, float b, float c) {
 #endif
 }
 
-static inline float max_f32(float a, float b) {
-    return a > b ? a : b;
-}
-
 // `yes ? a : b` by masks: both are computed, so there is no branch that a compiler might make.
 static inline float select_f32(int yes, float a, float b) {
     const uint32_t mask = -(uint32_t) yes;
     return float_of_bits((bits_of_float(a) & mask) | (bits_of_float(b) & ~mask));
+}
+
+static inline float max_f32(float a, float b) {
+    return select_f32(a > b, a, b);
 }
 
 // x = n ln 2 + r with |r| <= ln 2 / 2, and e^r by a polynomial. Adding 1.5 * 2^23 rounds to an integer in the low bits.

@@ -11,12 +11,19 @@ static inline float fma_f32(float a, float b, float c) {
 #endif
 }
 
+// `yes ? a : b` by masks: both are computed, so there is no branch that a compiler might make.
+static inline float select_f32(int yes, float a, float b) {
+    const uint32_t mask = -(uint32_t) yes;
+    return float_of_bits((bits_of_float(a) & mask) | (bits_of_float(b) & ~mask));
+}
+
+// Were these branches, a compiler could follow a bound through the rest of a loop, which then would not vectorise.
 static inline float min_f32(float a, float b) {
-    return a < b ? a : b;
+    return select_f32(a < b, a, b);
 }
 
 static inline float max_f32(float a, float b) {
-    return a > b ? a : b;
+    return select_f32(a > b, a, b);
 }
 
 static inline float abs_f32(float x) {
@@ -26,12 +33,6 @@ static inline float abs_f32(float x) {
 // The magnitude of x with the sign of s.
 static inline float sign_f32(float x, float s) {
     return float_of_bits((bits_of_float(x) & 0x7fffffff) | (bits_of_float(s) & 0x80000000));
-}
-
-// `yes ? a : b` by masks: both are computed, so there is no branch that a compiler might make.
-static inline float select_f32(int yes, float a, float b) {
-    const uint32_t mask = -(uint32_t) yes;
-    return float_of_bits((bits_of_float(a) & mask) | (bits_of_float(b) & ~mask));
 }
 
 // x = n ln 2 + r with |r| <= ln 2 / 2, and e^r by a polynomial. Adding 1.5 * 2^23 rounds to an integer in the low bits.
