@@ -27,7 +27,7 @@ static void heading(Emit *e, const char *what) {
 // Text from files in comments: no byte that could end the comment or confuse a terminal.
 static Str plain(Arena *a, Str s) {
     Out o = out_new(a);
-    for (size_t i = 0; i < s.n && i < 200; i++) {
+    for (size_t i = 0; i < s.n && i < LONGEST_COMMENT; i++) {
         unsigned char c = (unsigned char) s.p[i];
         bool risky = c < 32 || c > 126 || c == '\\' || c == '?'; // what could join lines; // ends with its line
         out(&o, "%c", risky ? '.' : c);

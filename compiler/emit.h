@@ -5,15 +5,12 @@
 #include "plan.h"
 
 // Identifiers of one function: what a description or a file calls things, made safe and unique.
-typedef struct {
-    Arena *arena;
-    Str *used;
-    int n, cap;
-    Str numbered; // what was numbered last, and how far: no number below that is free
-    int number;
-} Names;
+// The number of a name: 1 when it is used; more: names with the numbers from 2 to that behind it are, too.
+typedef Lookup Names;
 void names_of_c(Names *t, Str text);  // functions, macros and types of a C text are used
 Str name_fresh(Names *t, Str wanted); // sanitised, not a C keyword, not used before in this table
+
+enum { LONGEST_COMMENT = 200 };
 
 // A parameter of a printed function and what the caller passes for it.
 typedef enum {
@@ -34,7 +31,7 @@ typedef struct {
 
 // A kernel as text: its definition with the name left out (kernels of equal text are one), and its arguments.
 typedef struct {
-    Str comment; // one line or more, without //
+    Str comment; // without //; as many characters as LONGEST_COMMENT says are printed
     Str head;    // "static void "
     Str text;    // the definition, `@` where the name goes
     Arg *arg;

@@ -48,6 +48,11 @@ static bool same_value(const Node *a, const Node *b) {
         memcmp(a->real, b->real, sizeof a->real) == 0 && memcmp(a->num, b->num, sizeof a->num) == 0;
 }
 
+static uint64_t value_hash(const Node *n) {
+    uint64_t h = hash64(n->in, sizeof n->in[0] * (size_t) n->n_in, (uint64_t) n->op << 32 | (uint32_t) n->weight);
+    return hash64(n->num, sizeof n->num, hash64(n->real, sizeof n->real, h));
+}
+
 static bool *used_nodes(Arena *a, const Node *node, int n) {
     bool *used = NEWN(a, bool, n + 1);
     for (int i = n - 1; i >= 0; i--) {
@@ -62,17 +67,18 @@ void simplify(Graph *g, Report *r) {
     for (int si = 0; si < g->n_stage; si++) {
         Rebuild b = rebuild_begin(g, si);
         bool *used = used_nodes(g->arena, b.old, b.n_old);
+        size_t size = 16;
+        while (size < 2 * (size_t) b.n_old) size *= 2;
+        int *known = NEWN(g->arena, int, size); // by their hash, nodes and 1
         for (int i = 0; i < b.n_old; i++) {
             if (!used[i]) continue;
             int made = rebuild_copy(&b, i);
             Stage *s = &g->stage[si];
             if (s->node[made].op == OP_set || op_keeps(s->node[made].op)) continue;
-            for (int j = 0; j < made; j++)
-                if (same_value(&s->node[j], &s->node[made])) {
-                    b.map[i] = j;
-                    s->n_node--;
-                    break;
-                }
+            size_t h = value_hash(&s->node[made]) & (size - 1);
+            while (known[h] && !same_value(&s->node[known[h] - 1], &s->node[made])) h = (h + 1) & (size - 1);
+            if (known[h]) b.map[i] = known[h] - 1, s->n_node--;
+            else known[h] = made + 1;
         }
     }
 }

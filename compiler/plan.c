@@ -156,21 +156,7 @@ static void plan_stage(Plan *p, int stage) {
 
 static int step_of(const Plan *p, int stage, int node) {
     int group = p->graph->stage[stage].node[node].kernel;
-    if (group < 0) return -1;
-    for (int i = 0; i < p->n_step; i++)
-        if (p->step[i].kernel == p->kernel_of[stage][group]) return i;
-    return -1;
-}
-
-// The global that a node's value is given to whole, or -1.
-static int set_global(const Stage *s, int node) {
-    for (int i = node + 1; i < s->n_node; i++) {
-        int64_t from;
-        if (s->node[i].op == OP_set && behind_views(s, s->node[i].in[0], &from) == node && from == 0 &&
-            shape_size(s->node[s->node[i].in[0]].shape) == shape_size(s->node[node].shape))
-            return (int) s->node[i].num[0];
-    }
-    return -1;
+    return group < 0 ? -1 : p->kernel_of[stage][group]; // step i runs kernel i
 }
 
 static bool computes(const Node *n) {
@@ -178,16 +164,35 @@ static bool computes(const Node *n) {
     return c != CLASS_SOURCE && c != CLASS_VIEW && n->op != OP_set && n->op != OP_put;
 }
 
-bool node_is_stored(const Plan *p, int stage, int node) {
+// What becomes of a node's value.
+typedef struct {
+    bool leaves; // something outside of its kernel takes it
+    int global;  // that it is given to whole, or -1
+    int last;    // the last step that reads it
+} Use;
+
+static Use *uses_of(const Plan *p, int stage) {
     const Stage *s = &p->graph->stage[stage];
-    if (!computes(&s->node[node])) return false;
-    for (int i = node + 1; i < s->n_node; i++) {
+    Use *use = NEWN(p->graph->arena, Use, s->n_node + 1);
+    for (int i = 0; i < s->n_node; i++) use[i] = (Use){.global = -1, .last = step_of(p, stage, i)};
+    for (int i = 0; i < s->n_node; i++) {
         const Node *u = &s->node[i];
         if (op_info[u->op].class == CLASS_VIEW) continue;
-        for (int k = 0; k < u->n_in; k++)
-            if (view_base(s, u->in[k]) == node && (u->op == OP_set || u->kernel != s->node[node].kernel)) return true;
+        for (int k = 0; k < u->n_in; k++) {
+            int64_t from;
+            int base = behind_views(s, u->in[k], &from), at = step_of(p, stage, i);
+            bool whole = from == 0 && shape_size(s->node[u->in[k]].shape) == shape_size(s->node[base].shape);
+            Use *x = &use[base];
+            if (u->op == OP_set && whole && x->global < 0) x->global = (int) u->num[0];
+            if (u->op != OP_set && at > x->last) x->last = at;
+            x->leaves |= computes(&s->node[base]) && (u->op == OP_set || u->kernel != s->node[base].kernel);
+        }
     }
-    return false;
+    return use;
+}
+
+bool node_is_stored(const Plan *p, int stage, int node) {
+    return computes(&p->graph->stage[stage].node[node]) && p->place[stage][node].buffer >= 0;
 }
 
 // May a node's value be written over the old value of its global? Not when something after it, or another kernel, reads
@@ -208,20 +213,6 @@ static bool old_value_is_dead(const Plan *p, int stage, int node, int global) {
     return true;
 }
 
-static int last_use(const Plan *p, int stage, int node) {
-    const Stage *s = &p->graph->stage[stage];
-    int last = step_of(p, stage, node);
-    for (int i = node + 1; i < s->n_node; i++) {
-        const Node *u = &s->node[i];
-        for (int k = 0; k < u->n_in; k++) {
-            if (view_base(s, u->in[k]) != node || u->op == OP_set) continue;
-            int at = op_info[u->op].class == CLASS_VIEW ? -1 : step_of(p, stage, i);
-            last = at > last ? at : last;
-        }
-    }
-    return last;
-}
-
 static int new_buffer(Plan *p, Buffer b) {
     b.row_bytes = b.type == Q8 ? (uint64_t) b.parts * plan_q8_bytes(b.width / b.parts) : (uint64_t) b.width * 4;
     b.bytes =
@@ -233,6 +224,7 @@ static int new_buffer(Plan *p, Buffer b) {
 static void place_stage(Plan *p, int stage) {
     const Stage *s = &p->graph->stage[stage];
     Place *place = p->place[stage] = NEWN(p->graph->arena, Place, s->n_node + 1);
+    const Use *use = uses_of(p, stage);
     for (int i = 0; i < s->n_node; i++) {
         const Node *n = &s->node[i];
         int64_t from;
@@ -242,8 +234,8 @@ static void place_stage(Plan *p, int stage) {
             place[i].buffer = (int) n->num[0]; // globals are the first buffers, in order
         } else if (base != i) {
             place[i] = (Place){place[base].buffer, from}; // from < 0: it is no range; its reader walks the base
-        } else if (node_is_stored(p, stage, i)) {
-            int global = set_global(s, i);
+        } else if (use[i].leaves) {
+            int global = use[i].global;
             if (global >= 0 && old_value_is_dead(p, stage, i, global)) {
                 place[i].buffer = global;
             } else {
@@ -257,7 +249,7 @@ static void place_stage(Plan *p, int stage) {
                     .width = shape_size(n->shape),
                     .parts = shape_size(n->shape) / shape_last(n->shape),
                     .first = step_of(p, stage, i),
-                    .last = last_use(p, stage, i)};
+                    .last = use[i].last};
                 place[i].buffer = new_buffer(p, b);
             }
         }

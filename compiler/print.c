@@ -3,27 +3,28 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-// Words that C or its headers have, those of mathematics without the f or l behind them.
-static const char *const reserved[] = {"auto", "break", "case", "char", "const", "continue", "default", "do", "double",
-    "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile",
-    "while", "asm", "typeof", "bool", "true", "false", "linux", "unix", "main", "acos", "acosh", "asin", "asinh",
-    "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh", "drem", "erf", "erfc", "exp", "exp10", "exp2",
-    "expm1", "fabs", "fdim", "finite", "floor", "fma", "fmax", "fmin", "fmod", "frexp", "gamma", "hypot", "ilogb",
-    "isinf", "isnan", "j0", "j1", "jn", "ldexp", "lgamma", "llrint", "llround", "log", "log10", "log1p", "log2", "logb",
-    "lrint", "lround", "modf", "nan", "nearbyint", "nextafter", "nexttoward", "pow", "remainder", "remquo", "rint",
-    "round", "scalb", "scalbn", "scalbln", "signgam", "significand", "sin", "sincos", "sinh", "sqrt", "tan", "tanh",
-    "tgamma", "trunc", "y0", "y1", "yn", "bcmp", "bcopy", "bzero", "ffs", "ffsll", "index", "rindex", "memchr",
-    "memcmp", "memcpy", "memmove", "memset", "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strerror",
-    "strlen", "strncat", "strncmp", "strncpy", "strpbrk", "strrchr", "strspn", "strstr", "strtok", "strxfrm", "strdup",
-    "strndup", "strsep", "strsignal", "stpcpy", "stpncpy", "abort", "abs", "atexit", "atof", "atoi", "atol", "atoll",
-    "bsearch", "calloc", "div", "exit", "free", "getenv", "labs", "ldiv", "llabs", "lldiv", "malloc", "mblen", "qsort",
-    "rand", "random", "realloc", "srand", "srandom", "strtod", "strtof", "strtol", "strtold", "strtoul", "system",
-    "alloca", "valloc", "select", "mktemp", "putenv", "setenv", "read", "write", "open", "close", "pause", "time",
-    "signal", "printf", "fprintf", "sprintf", "snprintf", "vprintf", "scanf", "sscanf", "puts", "putchar", "fputs",
-    "fwrite", "fork", "vfork", "execl", "execv", "size_t", "ptrdiff_t", "wchar_t"};
+// Words that C or its headers have, those of mathematics without the f or l behind them, in order.
+static const char *const reserved[] = {"abort", "abs", "acos", "acosh", "alloca", "asin", "asinh", "asm", "atan",
+    "atan2", "atanh", "atexit", "atof", "atoi", "atol", "atoll", "auto", "bcmp", "bcopy", "bool", "break", "bsearch",
+    "bzero", "calloc", "case", "cbrt", "ceil", "char", "close", "const", "continue", "copysign", "cos", "cosh",
+    "default", "div", "do", "double", "drem", "else", "enum", "erf", "erfc", "execl", "execv", "exit", "exp", "exp10",
+    "exp2", "expm1", "extern", "fabs", "false", "fdim", "ffs", "ffsll", "finite", "float", "floor", "fma", "fmax",
+    "fmin", "fmod", "for", "fork", "fprintf", "fputs", "free", "frexp", "fwrite", "gamma", "getenv", "goto", "hypot",
+    "if", "ilogb", "index", "inline", "int", "isinf", "isnan", "j0", "j1", "jn", "labs", "ldexp", "ldiv", "lgamma",
+    "linux", "llabs", "lldiv", "llrint", "llround", "log", "log10", "log1p", "log2", "logb", "long", "lrint", "lround",
+    "main", "malloc", "mblen", "memchr", "memcmp", "memcpy", "memmove", "memset", "mktemp", "modf", "nan", "nearbyint",
+    "nextafter", "nexttoward", "open", "pause", "pow", "printf", "ptrdiff_t", "putchar", "putenv", "puts", "qsort",
+    "rand", "random", "read", "realloc", "register", "remainder", "remquo", "restrict", "return", "rindex", "rint",
+    "round", "scalb", "scalbln", "scalbn", "scanf", "select", "setenv", "short", "signal", "signed", "signgam",
+    "significand", "sin", "sincos", "sinh", "size_t", "sizeof", "snprintf", "sprintf", "sqrt", "srand", "srandom",
+    "sscanf", "static", "stpcpy", "stpncpy", "strcat", "strchr", "strcmp", "strcoll", "strcpy", "strcspn", "strdup",
+    "strerror", "strlen", "strncat", "strncmp", "strncpy", "strndup", "strpbrk", "strrchr", "strsep", "strsignal",
+    "strspn", "strstr", "strtod", "strtof", "strtok", "strtol", "strtold", "strtoul", "struct", "strxfrm", "switch",
+    "system", "tan", "tanh", "tgamma", "time", "true", "trunc", "typedef", "typeof", "union", "unix", "unsigned",
+    "valloc", "vfork", "void", "volatile", "vprintf", "wchar_t", "while", "write", "y0", "y1", "yn"};
 
 // As macros are called.
 static bool only_capitals(Str name) {
@@ -32,46 +33,50 @@ static bool only_capitals(Str name) {
     return name.n > 1;
 }
 
+static int compare_word(const void *name, const void *word) {
+    return str_cmp(*(const Str *) name, str(*(const char *const *) word));
+}
+
+static bool is_word_of_c(Str name) {
+    return bsearch(&name, reserved, COUNT(reserved), sizeof *reserved, compare_word);
+}
+
 static bool is_reserved(Str name) {
     Str less = name; // sqrtf, sqrtl
     if (name.n > 1 && (name.p[name.n - 1] == 'f' || name.p[name.n - 1] == 'l')) less.n--;
     if (name.n > 2 && name.p[name.n - 1] == 't' && name.p[name.n - 2] == '_') return true; // types
-    for (int i = 0; i < COUNT(reserved); i++)
-        if (str_is(name, reserved[i]) || str_is(less, reserved[i])) return true;
-    return false;
+    return is_word_of_c(name) || is_word_of_c(less);
 }
 
 void names_of_c(Names *t, Str text) {
     for (size_t i = 0, end; i < text.n; i = end) {
         for (end = i; end < text.n && (text.p[end] == '_' || isalnum((unsigned char) text.p[end]));) end++;
-        Str name = {text.p + i, end - i};
         bool called = end < text.n && text.p[end] == '(';
-        bool known = end == i || !(called || isupper((unsigned char) *name.p));
-        for (int k = 0; !known && k < t->n; k++) known = str_eq(name, t->used[k]);
-        if (!known) *PUSH(t->arena, t->used, t->n, t->cap) = name;
         if (end == i) end++;
+        else if (called || isupper((unsigned char) text.p[i])) {
+            int *number = lookup_at(t, (Str){text.p + i, end - i});
+            if (!*number) *number = 1;
+        }
     }
 }
 
+// Letters, digits and _, a letter first.
+static Str c_name(Arena *a, Str wanted) {
+    size_t n = wanted.n < 40 ? wanted.n : 40;
+    char first = n ? *wanted.p : ' ', *p = arena_alloc(a, n + 2), *q = p;
+    if (!isalpha((unsigned char) first) || only_capitals(wanted)) *q++ = 'v';
+    for (size_t i = 0; i < n; i++) *q++ = isalnum((unsigned char) wanted.p[i]) ? wanted.p[i] : '_';
+    return (Str){p, (size_t) (q - p)};
+}
+
 Str name_fresh(Names *t, Str wanted) {
-    Out o = out_new(t->arena);
-    for (size_t i = 0; i < wanted.n && i < 40; i++) {
-        char c = wanted.p[i];
-        bool digit = c >= '0' && c <= '9', letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-        if (i == 0 && (!letter || c == '_' || only_capitals(wanted))) out(&o, "v");
-        out(&o, "%c", letter || digit ? c : '_');
-    }
-    if (!o.n) out(&o, "v");
-    Str base = str_dup(t->arena, out_text(&o)), name = base;
-    for (int k = 2;; k++) {
-        bool taken = is_reserved(name);
-        for (int i = 0; i < t->n && !taken; i++) taken = str_eq(name, t->used[i]);
-        if (!taken) break;
-        if (k == 2 && str_eq(base, t->numbered)) k = t->number + 1;
-        t->numbered = base, t->number = k;
-        name = str_fmt(t->arena, "%.*s%d", FMT(base), k);
-    }
-    return *PUSH(t->arena, t->used, t->n, t->cap) = name;
+    Str base = c_name(t->arena, wanted), name = base;
+    int *number = lookup_at(t, base), k = *number > 1 ? *number : 1;
+    bool taken = *number || is_reserved(base);
+    for (; taken; taken = lookup(t, name) || is_reserved(name)) name = str_fmt(t->arena, "%.*s%d", FMT(base), ++k);
+    *number = k;
+    if (k > 1) *lookup_at(t, name) = 1;
+    return name;
 }
 
 Str c_float(Arena *a, double v) {
@@ -139,12 +144,12 @@ Str print_params(const Printer *q) {
 
 // The value as the description would write it: a name where it has one (or lives outside of the kernel), else its
 // formula.
-// A value that is used twice stands there twice, and what it is made of four times: beyond LONGEST characters the rest
+// A value that is used twice stands there twice, and what it is made of four times: what is beyond the comment's length
 // is dots.
-enum { IN_CALL, IN_SUM, IN_PRODUCT, LONGEST = 8000 };
+enum { IN_CALL, IN_SUM, IN_PRODUCT };
 
 static void formula(const Printer *q, int node, bool top, int where, Out *o) {
-    if (o->n > LONGEST) {
+    if (o->n > LONGEST_COMMENT) {
         out(o, "..");
         return;
     }
@@ -183,7 +188,7 @@ static void formula(const Printer *q, int node, bool top, int where, Out *o) {
 
 Str print_equations(const Printer *q) {
     Out o = out_new(q->names.arena);
-    for (int i = 0; i < q->stage->n_node; i++) {
+    for (int i = 0; i < q->stage->n_node && o.n <= LONGEST_COMMENT; i++) {
         const Node *n = &q->stage->node[i];
         if (n->kernel != q->kernel->group) continue;
         bool stored = node_is_stored(q->plan, q->kernel->stage, i);

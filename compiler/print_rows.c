@@ -108,28 +108,30 @@ static void place_nodes(Rows *r) {
 
 static void house_nodes(Rows *r) {
     const Stage *s = r->q.stage;
+    Arena *a = r->q.names.arena;
+    bool *same_loop = NEWN(a, bool, s->n_node + 1), *same_head = NEWN(a, bool, s->n_node + 1); // all that reads it
+    for (int i = 0; i < s->n_node; i++) same_loop[i] = r->info[i].loop >= 0, same_head[i] = true;
+    for (int i = 0; i < s->n_node; i++) {
+        if (!r->in[i]) continue;
+        const Node *u = node_at(r, i);
+        for (int k = 0; k < u->n_in; k++) {
+            int m;
+            Read read = read_of(r, i, k, &m);
+            if (read == READ_NONE) continue;
+            bool before = is_norm(u->op) && k == 0; // a norm reads its operand before its loop
+            if (r->info[i].loop != r->info[m].loop || read != READ_SAME || before) same_loop[m] = false;
+            if (r->info[i].segment != r->info[m].segment || read == READ_ANY) same_head[m] = false;
+        }
+    }
     for (int i = 0; i < s->n_node; i++) {
         if (!r->in[i] || node_at(r, i)->op == OP_put) continue;
         NodeInfo *x = &r->info[i];
-        bool same_loop = x->loop >= 0, same_head = true;
-        for (int j = i + 1; j < s->n_node; j++) {
-            if (!r->in[j]) continue;
-            const Node *u = node_at(r, j);
-            for (int k = 0; k < u->n_in; k++) {
-                int m;
-                Read read = read_of(r, j, k, &m);
-                if (read == READ_NONE || m != i) continue;
-                bool before = is_norm(u->op) && k == 0; // a norm reads its operand before its loop
-                if (r->info[j].loop != x->loop || read != READ_SAME || before) same_loop = false;
-                if (r->info[j].segment != x->segment || read == READ_ANY) same_head = false;
-            }
-        }
         bool one = is_reduction(node_at(r, i)->op) && r->segment[x->segment].outer == 1;
         x->home = node_is_stored(r->q.plan, r->q.kernel->stage, i) ? V_STORED
             : one                                                  ? V_SCALAR
-            : is_reduction(node_at(r, i)->op)                      ? (same_head ? V_SCALAR : V_ROW)
-            : same_loop                                            ? V_LOOP
-            : same_head && r->segment[x->segment].outer > 1        ? V_INNER
+            : is_reduction(node_at(r, i)->op)                      ? (same_head[i] ? V_SCALAR : V_ROW)
+            : same_loop[i]                                         ? V_LOOP
+            : same_head[i] && r->segment[x->segment].outer > 1     ? V_INNER
                                                                    : V_ROW;
     }
 }
@@ -380,19 +382,20 @@ static Str map_expression(Rows *r, int node, Str norm) {
 }
 
 static void print_loop(Rows *r, int first) {
-    int loop = r->info[first].loop, count = 0;
+    int end = first, count = 0; // a loop's members follow each other
+    while (end < r->q.stage->n_node && (!r->in[end] || r->info[end].loop == r->info[first].loop)) end++;
     const Segment *seg = &r->segment[r->info[first].segment];
     Str norm = {0};
-    for (int i = first; i < r->q.stage->n_node; i++) {
-        if (!r->in[i] || r->info[i].loop != loop) continue;
+    for (int i = first; i < end; i++) {
+        if (!r->in[i]) continue;
         declare_array(r, i);
         if (is_norm(node_at(r, i)->op)) norm = norm_element(r, i, true);
         count++;
     }
     out(&r->body, "for (int i = 0; i < %lld; i++)%s", (long long) seg->inner, count > 1 ? " {\n" : "\n");
     r->body.indent++;
-    for (int i = first; i < r->q.stage->n_node; i++) {
-        if (!r->in[i] || r->info[i].loop != loop) continue;
+    for (int i = first; i < end; i++) {
+        if (!r->in[i]) continue;
         Str e = map_expression(r, i, norm), t = target_element(r, i);
         out(&r->body, "%.*s = %.*s;\n", FMT(t), FMT(e));
     }

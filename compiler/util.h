@@ -61,6 +61,20 @@ Str str_plain(Arena *a, Str s);
 Str str_c(Arena *a, Str s);
 uint64_t hash64(const void *p, size_t n, uint64_t seed);
 
+// ---- numbers of texts ----
+// A table that begins as {.arena = a}. Keys are not copied.
+typedef struct {
+    Str key;
+    int value;
+} LookupSlot;
+typedef struct {
+    Arena *arena;
+    LookupSlot *slot;
+    int n, cap;
+} Lookup;
+int lookup(const Lookup *m, Str key); // 0: it has none
+int *lookup_at(Lookup *m, Str key);   // there until the next call; 0 when the key is new
+
 // ---- output ----
 // Text grows in memory; nothing is written to a file before it is whole.
 typedef struct {
