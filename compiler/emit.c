@@ -61,8 +61,13 @@ static void print_kernels(Emit *e) {
 static void print_definition(Emit *e, int i) {
     const KernelText *t = &e->text[i];
     out(&e->o, "\n// %.*s\n", FMT(plain(e->a, t->comment)));
-    for (size_t k = 0; k < t->text.n; k++) // the name goes where @ stands
-        t->text.p[k] == '@' ? out(&e->o, "%.*s", FMT(e->name[i])) : out(&e->o, "%c", t->text.p[k]);
+    for (Str rest = t->text; rest.n;) { // the name goes where @ stands
+        const char *at = memchr(rest.p, '@', rest.n);
+        size_t n = at ? (size_t) (at - rest.p) : rest.n;
+        out_str(&e->o, (Str){rest.p, n});
+        if (at) out_str(&e->o, e->name[i]), n++;
+        rest.p += n, rest.n -= n;
+    }
 }
 
 // All that the plan's kernels may need; emit_model leaves out what they do not.

@@ -23,8 +23,6 @@ static bool is_word(char c) {
 }
 
 static size_t token_length(const char *p, const char *end) {
-    static const char *const pairs[] = {
-        "//", "->", "++", "--", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "<<", ">>"};
     const char *q = p + 1;
     if (is_word(*p)) {
         bool number = *p >= '0' && *p <= '9';
@@ -36,9 +34,9 @@ static size_t token_length(const char *p, const char *end) {
         while (q < end && *q != *p) q += *q == '\\' && q + 1 < end ? 2 : 1;
         if (q < end) q++;
     } else if (end - p > 1) {
-        for (int i = 0; i < COUNT(pairs); i++)
-            if (!strncmp(p, pairs[i], 2)) q = p + 2;
-        if (!strncmp(p, "//", 2))
+        bool twice = p[1] == *p && strchr("/+-&|=<>", *p), arrow = *p == '-' && p[1] == '>';
+        if (twice || arrow || (p[1] == '=' && strchr("!<>+-*/%", *p))) q++;
+        if (twice && *p == '/')
             while (q < end && *q != '\n') q++; // a comment is one token
     }
     return (size_t) (q - p);
@@ -144,8 +142,10 @@ Str fold_constants(Arena *a, Str text) {
     Tokens k = tokens_of(a, text);
     for (bool changed = true; changed;) {
         changed = false;
-        for (int i = 0; i < k.n; i++)
-            while (i < k.n && (fold_binary(&k, i) || fold_one(&k, i) || fold_choice(&k, i))) changed = true;
+        for (int i = 0; i < k.n; i++) // where a number or one of these is
+            while (i < k.n && (k.t[i].num >= 0 || any(&k, i, "*/+(")) &&
+                (fold_binary(&k, i) || fold_one(&k, i) || fold_choice(&k, i)))
+                changed = true;
     }
     Out o = out_new(a);
     for (int i = 0; i < k.n; i++) out_str(&o, k.t[i].space), out_str(&o, k.t[i].text);

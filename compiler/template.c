@@ -104,7 +104,7 @@ typedef struct {
 
 static const Binding *binding(const Job *j, Str name, BindingKind kind) {
     for (int i = 0; i < j->n; i++)
-        if (j->b[i].kind == kind && str_is(name, j->b[i].name)) return &j->b[i];
+        if (name.n && *name.p == *j->b[i].name && j->b[i].kind == kind && str_is(name, j->b[i].name)) return &j->b[i];
     return NULL;
 }
 
@@ -162,9 +162,11 @@ static void put_text(Out *o, const Job *j, Str text) {
             text.n -= word.n;
         } else if (str_starts(text, "/*@")) put_args(o, j, &text);
         else {
-            out_str(o, (Str){text.p, 1});
-            text.p++;
-            text.n--;
+            size_t n = 1;
+            while (n < text.n && !is_word(text.p[n]) && text.p[n] != '/') n++;
+            out_str(o, (Str){text.p, n});
+            text.p += n;
+            text.n -= n;
         }
     }
 }

@@ -9,6 +9,7 @@
 // A definition with the comment above it, or lines up to a blank one.
 typedef struct {
     Str text, name; // name: of a static function or table, else empty, and the block stays
+    int next;       // another of this name, from 1; 0: none
     bool kept;
 } Block;
 
@@ -16,6 +17,7 @@ typedef struct {
     Arena *a;
     Block *block;
     int n, cap;
+    Lookup named; // the block of a name, from 1
 } Blocks;
 
 static bool is_word(char c) {
@@ -62,6 +64,8 @@ static void cut(Blocks *b, Str text) {
             inside = !closes && (inside || (line.n > 1 && line.p[line.n - 2] == '{'));
             more = !blank && (!closes || (text.n && *text.p == '\n')); // with the blank line behind it
         }
+        int *named = lookup_at(&b->named, block->name);
+        block->next = *named, *named = b->n;
     }
 }
 
@@ -74,12 +78,12 @@ static void keep(Blocks *b, Block *block) {
 
 static void keep_words_of(Blocks *b, Str text) {
     for (Str word; (word = take_word(&text)).n;)
-        for (int i = 0; i < b->n; i++)
-            if (!b->block[i].kept && str_eq(b->block[i].name, word)) keep(b, &b->block[i]);
+        for (int i = lookup(&b->named, word); i; i = b->block[i - 1].next)
+            if (!b->block[i - 1].kept) keep(b, &b->block[i - 1]);
 }
 
 Str used_support(Arena *a, Str support, Str code) {
-    Blocks b = {.a = a};
+    Blocks b = {.a = a, .named = {.arena = a}};
     cut(&b, support);
     for (int i = 0; i < b.n; i++)
         if (!b.block[i].name.n) keep(&b, &b.block[i]);

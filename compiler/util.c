@@ -92,14 +92,6 @@ Str str(const char *z) {
     return z ? (Str){z, strlen(z)} : (Str){"", 0};
 }
 
-bool str_eq(Str a, Str b) {
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
-bool str_is(Str a, const char *z) {
-    return str_eq(a, str(z));
-}
-
 bool str_starts(Str a, const char *z) {
     size_t n = strlen(z);
     return a.n >= n && (n == 0 || memcmp(a.p, z, n) == 0);
@@ -127,13 +119,15 @@ const char *str_z(Arena *a, Str s) {
 }
 
 Str str_fmt(Arena *a, const char *fmt, ...) {
+    char small[256];
     va_list ap, again;
     va_start(ap, fmt);
     va_copy(again, ap);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
     char *p = arena_alloc(a, (size_t) n + 1);
-    vsnprintf(p, (size_t) n + 1, fmt, again);
+    if ((size_t) n < sizeof small) memcpy(p, small, (size_t) n);
+    else vsnprintf(p, (size_t) n + 1, fmt, again);
     va_end(again);
     return (Str){p, (size_t) n};
 }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #define COUNT(a) ((int) (sizeof(a) / sizeof *(a)))
 #define PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -41,8 +42,12 @@ typedef struct {
 #define S(lit) ((Str){"" lit, sizeof(lit) - 1})
 #define FMT(s) (int) (s).n, (s).p // for "%.*s"
 Str str(const char *z);           // NUL-terminated; NULL gives the empty string
-bool str_eq(Str a, Str b);
-bool str_is(Str a, const char *z);
+static inline bool str_eq(Str a, Str b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
+static inline bool str_is(Str a, const char *z) {
+    return str_eq(a, (Str){z, z ? strlen(z) : 0});
+}
 bool str_starts(Str a, const char *z);
 bool str_ends(Str a, const char *z);
 int str_cmp(Str a, Str b);

@@ -43,6 +43,9 @@ home='/wo''rk/|/ho''me/|/ro''ot/|/us''r/local/'
 c_files "${ours[@]}" | xargs grep -nE "$home" | forbid "nothing names a machine's folders"
 
 # ---- form ----
+# The words of C are searched by halving.
+sed -n '/^static const char \*const reserved\[\]/,/};/p' compiler/print.c | grep -o '"[^"]*"' | LC_ALL=C sort -cu 2>&1 |
+    forbid "compiler/print.c: the words of C are in order, each once"
 # Tables of data may be longer: Unicode's, a golden; a row of a .def is a line, however wide.
 long='runtime/value_unicode\.h|tests/unit/|generated/|tests/jinja/'
 c_files "${ours[@]}" | grep -vE "$long" | while read -r f; do

@@ -16,7 +16,13 @@ LATENT = """attention.key_length_mla=24 attention.value_length_mla=16 attention.
     attention.head_count_kv=1 attention.q_lora_rank=24 expert_count=8 expert_used_count=3 expert_shared_count=1
     leading_dense_block_count=1 expert_feed_forward_length=48 expert_gating_func=2 expert_group_count=2 expert_group_used_count=1
     tensor.exp_probs_b.bias=1"""
-GROWING = [("llama", "", (2, 32, 128)), ("deepseek2", LATENT, (2, 60)), ("falcon-h1", "", (2, 64))]
+# A list that ends in .. goes on from its beginning for as many layers as there are. Its 20 rounds of Sinkhorn are unrolled.
+STREAMS = """context_length=512 embedding_length=128 attention.compress_ratios=0,4,128,4,.. attention.indexer.top_k=8 attention.head_count=8
+    attention.key_length=32 attention.value_length=32 attention.q_lora_rank=32 attention.output_group_count=4 attention.output_lora_rank=16
+    attention.head_count_kv=1 attention.indexer.head_count=8 attention.indexer.key_length=64 attention.compress_rope_freq_base=20000.0
+    hyper_connection.count=4 hyper_connection.sinkhorn_iterations=20 hash_layer_count=2 swiglu_clamp_exp=2.0,.. expert_gating_func=4
+    expert_shared_count=1 expert_weights_norm=true expert_weights_scale=1.5 tensor.exp_probs_b.bias=1"""
+GROWING = [("llama", "", (2, 32, 128)), ("deepseek2", LATENT, (2, 60)), ("falcon-h1", "", (2, 64)), ("deepseek4", STREAMS, (4, 44))]
 
 
 def run(argv):
@@ -52,13 +58,21 @@ def tiny(a):
               (len(of), what, statistics.median(of), max(of), rows[of.index(max(of))][0]))
 
 
+def repeated(word, n):
+    name, _, values = word.partition("=")
+    if not values.endswith(",.."):
+        return word
+    values = values[:-3].split(",")
+    return name + "=" + ",".join((values * n)[:n])
+
+
 def layers(a):
     for arch, sets, counts in GROWING:
         if not re.search(a.only, arch):
             continue
         for n in counts:
             with tempfile.TemporaryDirectory() as d:
-                words = [w for s in ("block_count=%d %s" % (n, sets)).split() for w in ("--set", s)]
+                words = [w for s in ("block_count=%d %s" % (n, sets)).split() for w in ("--set", repeated(s, n))]
                 run([a.ggcc, "synth", arch, "-o", d + "/m.gguf", "--quiet"] + words)
                 times = [code_ms(run([a.ggcc, "emit", d + "/m.gguf", "-o", d + "/emitted", "--no-tokenizer"])[0]) for _ in range(5)]
                 lines = sum(1 for _ in open(d + "/emitted/model.c"))
