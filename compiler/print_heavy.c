@@ -108,6 +108,11 @@ static Str epilogue(Printer *q) {
     return out_text(&o);
 }
 
+// Rows of f32 are multiplied where they lie.
+static Binding in_place(Arena *a, const Weight *w) {
+    return param_int(a, "IN_PLACE", str_is(S("f32"), format_of(w->type)->name));
+}
+
 KernelText print_matmul(const Plan *p, const Kernel *k) {
     Arena *a = p->graph->arena;
     Printer q = printer_new(p, k);
@@ -124,8 +129,10 @@ KernelText print_matmul(const Plan *p, const Kernel *k) {
         param("FMT", str(format_of(w->type)->name)),
         {.kind = BIND_SLOT, .name = "store", .value = store},
         {.kind = BIND_ARGS, .name = "args", .value = params.n ? str_fmt(a, ", %.*s", FMT(params)) : S("")},
+        in_place(a, w),
     };
-    q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, COUNT(b)));
+    const int n_b = str_is(S("matmul.c"), k->template) ? COUNT(b) : COUNT(b) - 1; // packed rows are unpacked
+    q.text.text = fold_constants(a, template_instance(a, find_template(p, k->template), "@", b, n_b));
     Str equations = print_equations(&q);
     q.text.comment = str_fmt(a, "%.*s: [%lld] -> [%lld], %s", FMT(equations), (long long) w->in, (long long) w->out,
         type_info(w->type)->name);
@@ -175,14 +182,14 @@ KernelText print_experts(const Plan *p, const Kernel *k) {
         param("FMT", str(format_of(w->type)->name)),
         {.kind = BIND_SLOT, .name = "store", .value = store},
         {.kind = BIND_ARGS, .name = "args", .value = params.n ? str_fmt(a, ", %.*s", FMT(params)) : S("")},
+        panels ? param_int(a, "X_BYTES", x_bytes) : in_place(a, w),
         param_int(a, "MOST",
             most > 24      ? 24
                 : most < 1 ? 1
                            : most),
-        param_int(a, "X_BYTES", x_bytes),
     };
     q.text.text = fold_constants(
-        a, template_instance(a, find_template(p, k->template), "@", b, panels ? COUNT(b) : COUNT(b) - 2));
+        a, template_instance(a, find_template(p, k->template), "@", b, panels ? COUNT(b) : COUNT(b) - 1));
     q.text.pieces = each
         ? str_fmt(a, "%lld", (long long) (parts * groups))
         : str_fmt(a, "%lld * (%s * %lld < %lld ? %s * %lld : %lld)", (long long) groups, row_count(k),

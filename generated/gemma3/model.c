@@ -482,15 +482,14 @@ static void block_attn_q_attn_k_attn_v(const uint8_t *restrict w, const uint8_t 
     const int r0 = piece / groups * 120, r1 = r0 + 120 < rows ? r0 + 120 : rows;
     const size_t row_bytes = (size_t) 64 / f32_block * f32_bytes;
     const float *xs = (const float *) x + (size_t) r0 * 64;
-    _Alignas(64) float v[1][120][16], four[256];
+    _Alignas(64) float v[1][120][16];
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = 16;
         for (int s = 0; s < 1; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) f32_row(from + (size_t) o * row_bytes, four + o * 64, 64);
-                dot_rows(four, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                dot_rows((const float *) from, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];
@@ -596,15 +595,14 @@ static void block_attn_output(const uint8_t *restrict w, const uint8_t *restrict
     const int r0 = piece / groups * 120, r1 = r0 + 120 < rows ? r0 + 120 : rows;
     const size_t row_bytes = (size_t) 96 / f32_block * f32_bytes;
     const float *xs = (const float *) x + (size_t) r0 * 96;
-    _Alignas(64) float v[1][120][16], four[384];
+    _Alignas(64) float v[1][120][16];
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = 16;
         for (int s = 0; s < 1; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) f32_row(from + (size_t) o * row_bytes, four + o * 96, 96);
-                dot_rows(four, xs, 96, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                dot_rows((const float *) from, xs, 96, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];
@@ -639,15 +637,14 @@ static void block_ffn_gate_ffn_up(const uint8_t *restrict w, const uint8_t *rest
     const int r0 = piece / groups * 120, r1 = r0 + 120 < rows ? r0 + 120 : rows;
     const size_t row_bytes = (size_t) 64 / f32_block * f32_bytes;
     const float *xs = (const float *) x + (size_t) r0 * 64;
-    _Alignas(64) float v[2][120][16], four[256];
+    _Alignas(64) float v[2][120][16];
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = 16;
         for (int s = 0; s < 2; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n * 2 + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) f32_row(from + (size_t) o * row_bytes, four + o * 64, 64);
-                dot_rows(four, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                dot_rows((const float *) from, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];
@@ -667,15 +664,14 @@ static void block_ffn_down(const uint8_t *restrict w, const uint8_t *restrict x,
     const int r0 = piece / groups * 120, r1 = r0 + 120 < rows ? r0 + 120 : rows;
     const size_t row_bytes = (size_t) 160 / f32_block * f32_bytes;
     const float *xs = (const float *) x + (size_t) r0 * 160;
-    _Alignas(64) float v[1][120][16], four[640];
+    _Alignas(64) float v[1][120][16];
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = 16;
         for (int s = 0; s < 1; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) f32_row(from + (size_t) o * row_bytes, four + o * 160, 160);
-                dot_rows(four, xs, 160, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                dot_rows((const float *) from, xs, 160, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];
@@ -801,15 +797,14 @@ static void head_output(const uint8_t *restrict w, const uint8_t *restrict x, in
     const int r0 = piece / groups * 120, r1 = r0 + 120 < rows ? r0 + 120 : rows;
     const size_t row_bytes = (size_t) 64 / f32_block * f32_bytes;
     const float *xs = (const float *) x + (size_t) r0 * 64;
-    _Alignas(64) float v[1][120][16], four[256];
+    _Alignas(64) float v[1][120][16];
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = 16;
         for (int s = 0; s < 1; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) f32_row(from + (size_t) o * row_bytes, four + o * 64, 64);
-                dot_rows(four, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                dot_rows((const float *) from, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];
@@ -843,15 +838,14 @@ static void block_last_attn_q(const uint8_t *restrict w, const uint8_t *restrict
     const int r0 = piece / groups * 120, r1 = r0 + 120 < rows ? r0 + 120 : rows;
     const size_t row_bytes = (size_t) 64 / f32_block * f32_bytes;
     const float *xs = (const float *) x + (size_t) r0 * 64;
-    _Alignas(64) float v[1][120][16], four[256];
+    _Alignas(64) float v[1][120][16];
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = 16;
         for (int s = 0; s < 1; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) f32_row(from + (size_t) o * row_bytes, four + o * 64, 64);
-                dot_rows(four, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                dot_rows((const float *) from, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];
@@ -869,15 +863,14 @@ static void block_last_attn_k_attn_v(const uint8_t *restrict w, const uint8_t *r
     const int r0 = piece / groups * 120, r1 = r0 + 120 < rows ? r0 + 120 : rows;
     const size_t row_bytes = (size_t) 64 / f32_block * f32_bytes;
     const float *xs = (const float *) x + (size_t) r0 * 64;
-    _Alignas(64) float v[1][120][16], four[256];
+    _Alignas(64) float v[1][120][16];
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = 16;
         for (int s = 0; s < 1; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) f32_row(from + (size_t) o * row_bytes, four + o * 64, 64);
-                dot_rows(four, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                dot_rows((const float *) from, xs, 64, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];

@@ -15,6 +15,7 @@
 //@ param EACH 0
 //@ param PANELS 2
 //@ param FMT f32
+//@ param IN_PLACE 1
 //@ slot store
 //@ args args
 //@ needs half.h dot.h FMT.decode
@@ -60,7 +61,8 @@ static void experts(
     }
     if (which < 0 || which >= E) return;
     const uint8_t *product = w + (size_t) which * S * N * row_bytes;
-    _Alignas(64) float v[S][experts_most][16], four[4 * K];
+    _Alignas(64) float v[S][experts_most][16];
+    _Alignas(64) float four[4 * K]; //@ when !IN_PLACE
     for (int at = 0; (met = experts_meet(ids, parts, which, &at, list)) > 0;)
         for (int p = p0; p < p1; p++) {
             const int n = p * 16, m = N % 16 && p == panel_count - 1 ? N % 16 : 16;
@@ -68,10 +70,12 @@ static void experts(
                 for (int i = 0; i < m; i += 4) {
                     const int outs = m - i < 4 ? m - i : 4;
                     const uint8_t *from = product + (size_t) (n * S + s * m + i) * row_bytes;
-                    for (int o = 0; o < outs; o++) FMT_row(from + (size_t) o * row_bytes, four + o * K, K);
-                    for (int t = 0; t < met; t++)
-                        dot_rows(four, x + (size_t) (OWN ? list[t] : list[t] / TOP) * K, K, outs, 1,
-                            (float(*)[16]) & v[s][t][i]);
+                    for (int o = 0; o < outs; o++) FMT_row(from + o * row_bytes, four + o * K, K); //@ when !IN_PLACE
+                    for (int t = 0; t < met; t++) {
+                        const float *xt = x + (size_t) (OWN ? list[t] : list[t] / TOP) * K;
+                        dot_rows(four, xt, K, outs, 1, (float(*)[16]) & v[s][t][i]); //@ when !IN_PLACE
+                        dot_rows((const float *) from, xt, K, outs, 1, (float(*)[16]) & v[s][t][i]); //@ when IN_PLACE
+                    }
                 }
             for (int t = 0; t < met; t++) {
                 const int r = list[t], e = r % TOP;

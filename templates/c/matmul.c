@@ -1,6 +1,6 @@
 // Matrix product on the file's own rows, for every format and any machine: the reference.
 // In: rows of weights as the model file has them, [rows][K] floats. Out: sixteen outputs of a row at a time to `store`.
-// Four rows of weights become floats at a time and meet all rows of the piece.
+// Four rows of weights become floats at a time, or are floats and lie there (IN_PLACE), and meet all rows of the piece.
 //
 // Weights of strands lie panel by panel: sixteen rows of strand 0, sixteen of strand 1, then the next panel. The last
 // panel has only its real rows, so with one strand the weights are the file's rows, one after the other.
@@ -12,6 +12,7 @@
 //@ param PANELS 4
 //@ param ROWS 64
 //@ param FMT f32
+//@ param IN_PLACE 1
 //@ slot store
 //@ args args
 //@ needs half.h dot.h FMT.decode
@@ -39,15 +40,17 @@ static void matmul(const uint8_t *restrict w, const uint8_t *restrict x, int row
     const int r0 = piece / groups * ROWS, r1 = r0 + ROWS < rows ? r0 + ROWS : rows;
     const size_t row_bytes = (size_t) K / FMT_block * FMT_bytes;
     const float *xs = (const float *) x + (size_t) r0 * K;
-    _Alignas(64) float v[S][ROWS][16], four[4 * K];
+    _Alignas(64) float v[S][ROWS][16];
+    _Alignas(64) float four[4 * K]; //@ when !IN_PLACE
     for (int p = p0; p < p1; p++) {
         const int n = p * 16, m = N % 16 && p == panel_count - 1 ? N % 16 : 16;
         for (int s = 0; s < S; s++)
             for (int i = 0; i < m; i += 4) {
                 const int outs = m - i < 4 ? m - i : 4;
                 const uint8_t *from = w + (size_t) (n * S + s * m + i) * row_bytes;
-                for (int o = 0; o < outs; o++) FMT_row(from + (size_t) o * row_bytes, four + o * K, K);
-                dot_rows(four, xs, K, outs, r1 - r0, (float(*)[16]) & v[s][0][i]);
+                for (int o = 0; o < outs; o++) FMT_row(from + o * row_bytes, four + o * K, K); //@ when !IN_PLACE
+                dot_rows(four, xs, K, outs, r1 - r0, (float(*)[16]) & v[s][0][i]); //@ when !IN_PLACE
+                dot_rows((const float *) from, xs, K, outs, r1 - r0, (float(*)[16]) & v[s][0][i]); //@ when IN_PLACE
             }
         for (int r = r0; r < r1; r++) {
             const float *restrict v0 = v[0][r - r0];                                  //@ strand

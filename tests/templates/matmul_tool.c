@@ -43,9 +43,10 @@ static void print_instance(Out *o, Support *su, const Format *f, const Shape *s,
         {"FMT", str(f->name), BIND_PARAM},
         {"store", store(a, s), BIND_SLOT},
         {"args", S(", float *restrict y"), BIND_ARGS},
+        {"IN_PLACE", str(strcmp(f->name, "f32") ? "0" : "1"), BIND_PARAM},
     };
     Str name = str_fmt(a, "%s_%s_%d_%d_%d", f->name, packed ? "panels" : "rows", s->k, s->n, s->s);
-    out_str(o, template_instance(a, text, name.p, b, COUNT(b)));
+    out_str(o, template_instance(a, text, name.p, b, packed ? COUNT(b) - 1 : COUNT(b)));
     out(o, "\n");
 }
 
