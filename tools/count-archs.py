@@ -1,65 +1,163 @@
 #!/usr/bin/env python3
-"""Counts the descriptions: count-archs.py [arch-specs]
+"""Counts the descriptions: count-archs.py [--ggcc PATH] [--arch-specs DIR] [--jobs N]
 
-For each file: architectures, lines (code and comments, without blank ones), operators used (its own and those of the library parts that it
-calls). Then the median, the longest, the two diffs that say how far one family is from the next, and the constants of families that no
-key carries, each with its source: the comment on its line.
+For each file: lines (code and comments, without blank ones), and the operators that it comes to: those of the graphs that
+`ggcc` makes of it, over the variants of tests/golden/peers.txt and encoders.txt, the models of tests/archs, and MORE here (an
+operator that only other settings bring in is not seen). What only hands values on (sources, views, copies) is no operator
+here; attention names the extras that it is asked for. Then the median, the longest, the two diffs that say how far one
+family is from the next, and the constants of families that no key carries, each with its source: the comment on its line.
 """
-import difflib, os, re, statistics, sys
+import argparse, difflib, os, re, signal, statistics, subprocess, sys, tempfile
+from concurrent.futures import ThreadPoolExecutor
 
-root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "arch-specs")
-OPERATORS = """attention put rms_norm layer_norm l2_norm softmax rope embed top gather only mix spread sum mean max min clamp softcap conv recur pick pool
-silu gelu gelu_erf gelu_quick relu sigmoid tanh softplus exp log sqrt floor abs sign join""".split()
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PLUMBING = "get set token position cache const param weight reshape slice concat copy take q8 id index at".split()
+
+# What the other tables lack: settings that bring an operator in. As there: ARCH and what `ggcc synth` is given.
+MORE = """
+baichuan block_count=32
+baichuan block_count=40
+mpt attention.max_alibi_bias=8 attention.clamp_kqv=8
+olmo attention.clamp_kqv=8
+jais attention.max_alibi_bias=8
+gemma3 final_logit_softcapping=30
+granitemoe expert_count=8 expert_used_count=3
+llama4 expert_count=8 expert_used_count=1 interleave_moe_layer_step=1
+qwen3 pooling_type=4 size.labels=2
+mistral3 expert_count=8 expert_used_count=3
+""".split("\n")
 
 
 def lines(path):
-    return [l.rstrip() for l in open(path, encoding="utf-8") if l.strip()]
+    with open(path, encoding="utf-8") as f:
+        return [l.rstrip() for l in f if l.strip()]
 
 
-def code(text):
-    return "\n".join(l.split("#", 1)[0] for l in text)
+def ggcc(*argv):
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit("count-archs.py: %s: %s" % (" ".join(argv), done.stderr.strip()[:600]))
+    return done.stdout
+
+
+def dump(a, model, out, *of):
+    return ggcc(a.ggcc, "build", model, "-o", out, "--quiet", "--dump", "graph", "--arch-dir", a.arch_specs, *of)
+
+
+def graph(a, arch, sets, description=None):
+    """The text of the graph of one synthetic model, by its own description or by a file."""
+    with tempfile.TemporaryDirectory() as d:
+        model = os.path.join(d, "model.gguf")
+        settings = [x for s in sets for x in ("--set", s)]
+        ggcc(a.ggcc, "synth", arch, "-o", model, "--quiet", "--arch-dir", a.arch_specs, *settings)
+        return dump(a, model, os.path.join(d, "program"), *(["--arch", description] if description else []))
+
+
+def operators(text):
+    found = set()
+    for op, rest in re.findall(r"^    (?:\S+)? ?\.?\S* = (\w+)(.*)", text, re.M):
+        found.add(op)
+        if op == "attention":
+            found |= {"attention:" + extra for extra in re.findall(r" (softcap|alibi)=", rest)}
+    return found - set(PLUMBING)
+
+
+def variants():
+    """(architecture, settings of synth) of every line of the two tables."""
+    golden = os.path.join(ROOT, "tests", "golden")
+    tables = [(lines(os.path.join(golden, f)), skip) for f, skip in (("peers.txt", 1), ("encoders.txt", 2))]
+    for table, skip in tables + [(MORE, 1)]:  # an encoder's second word: how it is pooled
+        short = {}
+        for line in table:
+            words = line.split("#")[0].split()
+            if words and words[0][0] == "@":
+                short[words[0]] = words[2:]
+            elif words and words[1:2] != ["!"]:
+                sets = [s for w in words[skip:] for s in short.get(w, [w])]
+                yield words[0], tuple(s for s in sets if not s.startswith("rows="))
+
+
+def used(a, files):
+    """{file: its operators}; architectures that no line names are made with default values."""
+    of = {name: f for f, names, _ in files for name in names}
+    asked = sorted(set(v for v in variants() if v[0] in of))
+    asked += [(name, ()) for name in of if name not in set(v[0] for v in asked)]
+    ops = {f: set() for f, _, _ in files}
+    with ThreadPoolExecutor(a.jobs) as ex:
+        for (arch, _), text in zip(asked, ex.map(lambda v: graph(a, *v), asked)):
+            ops[of[arch]] |= operators(text)
+    with tempfile.TemporaryDirectory() as d:
+        make = os.path.join(ROOT, "tests", "archs", "make.py")
+        subprocess.run([sys.executable, make, "--out", d], check=True, stdout=subprocess.DEVNULL)
+        models = [os.path.join(d, m) for m in sorted(os.listdir(d)) if m.endswith(".gguf")]
+        with ThreadPoolExecutor(a.jobs) as ex:
+            for text in ex.map(lambda m: dump(a, m, m + ".out"), models):
+                ops[of[text.split()[1].strip('"')]] |= operators(text)
+    return ops, len(asked) + len(models)
+
+
+def show_diff(what, before, after):
+    d = [l for l in difflib.unified_diff(before, after, lineterm="", n=0)][2:]
+    d = [l for l in d if l[:1] in "+-"]
+    print("\ndiff %s: %d lines" % (what, len(d)))
+    for l in d:
+        print("  " + l)
+
+
+def without_experts(a, text):
+    """llama.arch is Llama and Mixtral: its dense half alone, which must come to the same graph for a dense model."""
+    dense = [l.replace(" lib/moe,", "") for l in text if not re.match(r"size\s+\w+\s*= expert_", l)]
+    dense = [re.sub(r"\(E == 0 \? (.*) : routed\(.*\)\)", r"\1", l) for l in dense]
+    with tempfile.TemporaryDirectory() as d:
+        path = os.path.join(d, "dense.arch")
+        with open(path, "w") as f:
+            f.write("\n".join(dense) + "\n")
+        plain = [re.sub(r"^fact .*\n", "", graph(a, "llama", (), x), flags=re.M) for x in (None, path)]
+    if plain[0] != plain[1] or re.search(r"\b(routed|expert_\w+)\b", "\n".join(l.split("#")[0] for l in dense)):
+        raise SystemExit("count-archs.py: llama.arch without its experts is no longer what this script takes it for")
+    return dense
+
+
+def constants(f, text):
+    for l in text:
+        c, _, why = l.partition("#")
+        if why and re.search(r"(\bor\s+[-0-9.]+\b|==\s*\d{2,}|\b\d{3,}\b)", c) and not c.lstrip().startswith("arch"):
+            print("  %-20s %-80s # %s" % (f, re.sub(r"\s+", " ", c.strip())[:80], why.strip()))
 
 
 def main():
-    libs = {}
-    for f in sorted(os.listdir(os.path.join(root, "lib"))):
-        text = code(lines(os.path.join(root, "lib", f)))
-        for name, body in re.findall(r"def\s+(\w+)\s*\(.*?(?=\ndef\s|\Z)", text, re.S) and [(m.group(1), m.group(0)) for m in re.finditer(r"def\s+(\w+)\s*\(.*?(?=\ndef\s|\Z)", text, re.S)]:
-            libs[name] = body
-    files, constants = [], []
-    for f in sorted(os.listdir(root)):
-        if not f.endswith(".arch"):
-            continue
-        text = lines(os.path.join(root, f))
-        arch = next(l for l in text if l.startswith("arch ")).split("#")[0][5:].strip()
-        body, seen, grown = code(text), set(), True
-        while grown:
-            grown = False
-            for name, d in libs.items():
-                if name not in seen and re.search(r"\b%s\s*\(" % name, body):
-                    seen.add(name)
-                    body += "\n" + d
-                    grown = True
-        used = [o for o in OPERATORS if re.search(r"\b%s\b" % o, body)]
-        files.append((f, arch, len(text), used))
-        for l in text:
-            c, _, why = l.partition("#")
-            if why and re.search(r"(\bor\s+[-0-9.]+\b|==\s*\d{2,}|\b\d{3,}\b)", c) and not c.lstrip().startswith("arch"):
-                constants.append((f, re.sub(r"\s+", " ", c.strip()), why.strip()))
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--ggcc", default=os.path.join(ROOT, "build", "ggcc"))
+    ap.add_argument("--arch-specs", default=os.path.join(ROOT, "arch-specs"))
+    ap.add_argument("--jobs", type=int, default=2)
+    a = ap.parse_args()
+    if not os.path.exists(a.ggcc):
+        raise SystemExit("count-archs.py: no %s: build it, or name it with --ggcc" % a.ggcc)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly
+
+    files, texts = [], {}
+    for f in sorted(os.listdir(a.arch_specs)):
+        if f.endswith(".arch"):
+            texts[f] = lines(os.path.join(a.arch_specs, f))
+            line = next(l for l in texts[f] if l.startswith("arch "))
+            files.append((f, re.split(r"[,\s]+", line.split("#")[0][5:].strip()), len(texts[f])))
+    ops, models = used(a, files)
     print("%-22s %5s  %s" % ("description", "lines", "operators"))
-    for f, arch, n, used in files:
-        print("%-22s %5d  %s" % (f, n, " ".join(used)))
+    for f, _, n in files:
+        print("%-22s %5d  %s" % (f, n, " ".join(sorted(ops[f]))))
     n = [x[2] for x in files]
-    names = sum(len(x[1].split(",")) for x in files)
-    print("\n%d descriptions of %d architectures; median %d lines, longest %d (%s)" % (len(files), names, statistics.median(n), max(n), max(files, key=lambda x: x[2])[0]))
-    for a, b in (("qwen2", "qwen3"), ("llama", "mixtral")):
-        pa, pb = (os.path.join(root, x + ".arch") for x in (a, b))
-        if os.path.exists(pa) and os.path.exists(pb):
-            d = [l for l in difflib.unified_diff(lines(pa), lines(pb), lineterm="", n=0) if l[:1] in "+-" and l[:3] not in ("+++", "---")]
-            print("diff %s -> %s: %d lines" % (a, b, len(d)))
+    longest = max(files, key=lambda x: x[2])[0]
+    print("\n%d descriptions of %d architectures; median %d lines, longest %d (%s); operators of the graphs of %d models"
+          % (len(files), sum(len(x[1]) for x in files), statistics.median(n), max(n), longest, models))
+    for name in ("qwen2.arch", "qwen3.arch", "llama.arch"):
+        if name not in texts:
+            raise SystemExit("count-archs.py: no %s in %s" % (name, a.arch_specs))
+    show_diff("qwen2 -> qwen3", texts["qwen2.arch"], texts["qwen3.arch"])
+    show_diff("Llama -> Mixtral (llama.arch without its experts -> llama.arch; the experts themselves: lib/moe.arch)",
+              without_experts(a, texts["llama.arch"]), texts["llama.arch"])
     print("\nconstants that no key carries, and their source")
-    for f, c, why in constants:
-        print("  %-20s %-80s # %s" % (f, c[:80], why))
+    for f in texts:
+        constants(f, texts[f])
 
 
 main()
