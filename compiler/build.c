@@ -457,6 +457,7 @@ Graph *graph_build(Arena *a, Gguf *gguf, const BuildOptions *opt) {
     b.key_used = NEWN(a, uint8_t, gguf->n_key);
     b.tensor_used = NEWN(a, uint8_t, gguf->n_tensor);
     evaluate(&b);
+    spec_check_read(a, b.spec);
     keys_check(&b);
     tensors_check(&b);
     name_graph(&b);

@@ -156,6 +156,9 @@ static inline Loc loc_at(const Source *s, uint32_t pos) {
 }
 #define LOC(e) loc_at((e)->src, (e)->pos)
 
+// unread.c: fails at the first name that is declared or computed and that nothing reads.
+void spec_check_read(Arena *a, const Spec *spec);
+
 // archs.c: descriptions by the architecture they describe, libraries loaded. Fails with the nearest names.
 struct BuildOptions;
 Spec *spec_find(Arena *a, Str arch, const char *arch_file, const char *const *arch_dir);

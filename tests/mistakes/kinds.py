@@ -256,6 +256,10 @@ def residual(family):
     yield from on_line(family, r"\bx = x \+ ", "x = ")
 
 
+def forgotten(family):
+    yield from on_line(family, r"\bx = x \+ ", "y_new = ")
+
+
 # ---- the file ----
 
 
@@ -396,6 +400,6 @@ KINDS = {
     "tensor left unused": lambda f: list(unused(f, False)) + list(bias_unused(f)), "declared, never used": lambda f: unused(f, True),
     "wrong shape": wrong_shape, "arguments exchanged": arguments, "parts in another order": parts_exchanged, "wrong pairing": pairs,
     "wrong activation": activation, "wrong view": sees, "wrong scale": scale, "wrong kind of norm": kind_of_norm,
-    "norms exchanged": norms_exchanged, "residual left out": residual,
+    "norms exchanged": norms_exchanged, "residual left out": residual, "result forgotten": forgotten,
 }
-SURE = {"key added", "tensor added", "tensor's shape", "key misspelt", "tensor misspelt", "tensor left unused", "declared, never used"}
+SURE = {"key added", "tensor added", "tensor's shape", "key misspelt", "tensor misspelt", "tensor left unused", "declared, never used", "result forgotten"}
