@@ -1,7 +1,7 @@
 // `ggcc infer`: a draft of a description for an architecture that has none, from a file's tensor names, shapes and
 // keys. In: a GGUF. Out: the text of an .arch file. What names and shapes settle is stated; everything else is a
-// guess and its line says so (`# GUESS`): pairs of the rotation, activations, the order of norms. What it cannot
-// tell stands at the top as a list.
+// guess and its line says so (`# GUESS`): pairs of the rotation, activations, the places of norms, the scale of scores,
+// what a row sees. What it cannot tell stands at the top as a list. A draft declares only what it uses.
 #include "build.h"
 #include "spec.h"
 
@@ -17,6 +17,9 @@ typedef struct {
     Str *bound; // tensors (without blk.N. and .weight) that the draft binds
     int n_bound, cap_bound;
     bool rms;
+    Str eps;        // the line that declares it, for drafts with norms
+    bool plain_eps; // the file has a key for it: there are norms, whether or not they have weights
+    bool norms;     // the file has weights for norms of whole rows
 } Draft;
 
 static const GgufKey *key(Draft *d, const char *name) {
@@ -78,9 +81,11 @@ static void infer_sizes(Draft *d) {
     out(o, "size  hd    = attention.key_length or d / heads    # no key: heads share the width\n");
     d->rms = key(d, "attention.layer_norm_rms_epsilon") != NULL;
     bool plain = key(d, "attention.layer_norm_epsilon") != NULL;
-    if (d->rms) out(o, "real  eps   = attention.layer_norm_rms_epsilon\n");
-    else if (plain) out(o, "real  eps   = attention.layer_norm_epsilon\n");
-    else out(o, "real  eps   = attention.layer_norm_rms_epsilon or 1e-5    # GUESS: no key\n"), d->rms = true;
+    d->plain_eps = d->rms || plain;
+    d->eps = d->rms ? S("real  eps   = attention.layer_norm_rms_epsilon\n")
+        : plain     ? S("real  eps   = attention.layer_norm_epsilon\n")
+                    : S("real  eps   = attention.layer_norm_rms_epsilon or 1e-5    # GUESS: no key\n");
+    d->rms = !plain || d->rms;
     if (biased(d, "attn_norm", true)) d->rms = false; // norms with a bias subtract the mean
 }
 
@@ -99,24 +104,9 @@ static bool infer_rope(Draft *d) {
     return true;
 }
 
-static void infer_attention(Draft *d, bool rope, const char *u) {
+// Norms on q and k: one for all heads, one for each, or over all of them.
+static void infer_head_norms(Draft *d) {
     Out *o = &d->layer;
-    const GgufKey *scale = key(d, "attention.scale"), *cap = key(d, "attn_logit_softcapping"),
-                  *win = key(d, "attention.sliding_window");
-    if (scale) out(&d->sizes, "real  scale = attention.scale\n");
-    if (cap) out(&d->sizes, "real  acap  = attn_logit_softcapping\n");
-    if (win && number(win, 0) > 0) {
-        key(d, "attention.sliding_window_pattern");
-        out(&d->sizes,
-            "size  win   = attention.sliding_window\n"
-            "flag  near[l] = windowed(attention.sliding_window_pattern or 1, l, full: last)    # GUESS: which layers "
-            "see the window\n");
-        out(&d->doubts, "#   windows: which layers see %lld positions only\n", (long long) number(win, 0));
-    }
-    bool fused = has(d, "attn_qkv"), apart = has(d, "attn_q") && has(d, "attn_k") && has(d, "attn_v");
-    if (!fused && !apart) out(&d->doubts, "#   attention: no attn_qkv and no attn_q, attn_k, attn_v\n");
-    has(d, "attn_output");
-    out(o, "{q, k, v} = project(%s, heads, kvh, hd)\n", u);
     static const struct {
         const char *tensor, *var, *count;
     } on_heads[] = {{"attn_q_norm", "q", "heads"}, {"attn_k_norm", "k", "kvh"}};
@@ -135,15 +125,50 @@ static void infer_attention(Draft *d, bool rope, const char *u) {
                 : stacked ? str_z(d->a, str_fmt(d->a, "%s, hd", on_heads[i].count))
                           : str_z(d->a, str_fmt(d->a, "%s * hd", on_heads[i].count)));
         const char *v = on_heads[i].var, *fn = biased(d, on_heads[i].tensor, true) ? "layer_norm" : norm_fn(d);
-        if (each || stacked) out(o, "%s = %s(%s, %s, eps)\n", v, fn, v, on_heads[i].tensor);
+        const char *guess = "    # GUESS: before the rotation";
+        if (each || stacked) out(o, "%s = %s(%s, %s, eps)%s\n", v, fn, v, on_heads[i].tensor, guess);
         else
-            out(o, "%s = %s(%s as [%s * hd], %s, eps) as [%s, hd]\n", v, fn, v, on_heads[i].count, on_heads[i].tensor,
-                on_heads[i].count);
+            out(o, "%s = %s(%s as [%s * hd], %s, eps) as [%s, hd]%s\n", v, fn, v, on_heads[i].count,
+                on_heads[i].tensor, on_heads[i].count, guess);
     }
+}
+
+static bool set(Draft *d, const char *name) {
+    const GgufKey *k = key(d, name);
+    double v;
+    return k && gguf_real(&k->v, 0, &v) && v != 0;
+}
+
+static void infer_attention(Draft *d, bool rope, const char *u) {
+    Out *o = &d->layer;
+    const GgufKey *scale = key(d, "attention.scale"), *cap = key(d, "attn_logit_softcapping"),
+                  *win = key(d, "attention.sliding_window");
+    if (scale) out(&d->sizes, "real  scale = attention.scale\n");
+    if (cap) out(&d->sizes, "real  acap  = attn_logit_softcapping\n");
+    bool alibi = set(d, "attention.max_alibi_bias"), clamped = set(d, "attention.clamp_kqv");
+    if (alibi) out(&d->sizes, "real  slope = attention.max_alibi_bias\n");
+    if (clamped) out(&d->sizes, "real  most  = attention.clamp_kqv\n");
+    if (win && number(win, 0) > 0) {
+        key(d, "attention.sliding_window_pattern");
+        out(&d->sizes,
+            "size  win   = attention.sliding_window\n"
+            "flag  near[l] = windowed(attention.sliding_window_pattern or 1, l, full: last)    # GUESS: which layers "
+            "see the window\n");
+        out(&d->doubts, "#   windows: which layers see %lld positions only\n", (long long) number(win, 0));
+    }
+    bool fused = has(d, "attn_qkv"), apart = has(d, "attn_q") && has(d, "attn_k") && has(d, "attn_v");
+    if (!fused && !apart) out(&d->doubts, "#   attention: no attn_qkv and no attn_q, attn_k, attn_v\n");
+    has(d, "attn_output");
+    out(o, "{q, k, v} = project(%s, heads, kvh, hd)%s\n", u, fused ? "    # GUESS: q, k, v in this order" : "");
+    if (clamped)
+        for (const char *v = "qkv"; *v; v++) out(o, "%c = clamp(%c, -most, most)    # GUESS: where\n", *v, *v);
+    infer_head_norms(d);
     if (rope) out(o, "q = rot(q); k = rot(k)\n");
-    out(o, "a = attend(q, k, v, heads, kvh, hd, d, %s, %s%s)\n",
+    out(o, "a = attend(q, k, v, heads, kvh, hd, d, %s, %s%s%s)    # GUESS: %swhat a row sees\n",
         win && number(win, 0) > 0 ? "near[l] ? window(win) : past" : "past", scale ? "scale" : "1/sqrt(hd)",
-        cap ? ", softcap: acap" : "");
+        cap ? ", softcap: acap" : "", alibi ? ", alibi: slope" : "", scale ? "" : "the scale; ");
+    out(&d->doubts, "#   attention: %swhat a row sees (here: all before it)\n",
+        scale ? "" : "the scale of scores (here: 1/sqrt(hd)); ");
 }
 
 static void infer_ffn(Draft *d, const char *u) {
@@ -160,40 +185,69 @@ static void infer_ffn(Draft *d, const char *u) {
     out(&d->doubts, "#   feed-forward: the activation\n");
 }
 
+#define PLACE "    # GUESS: the norm's place, from its name"
+
+// A norm before a part: with the weights `name`; without, where the file has none at all and yet an epsilon; else none.
+static void norm_before(Draft *d, const char *to, const char *from, const char *name, const char *part) {
+    Out *o = &d->layer;
+    if (name) out(o, "%s = %s(%s, %s, eps)" PLACE "\n", to, norm_fn(d), from, name);
+    else if (!d->norms && d->plain_eps)
+        out(o, "%s = %s(%s, eps)    # GUESS: a norm without weights before %s\n", to, norm_fn(d), from, part);
+    else out(o, "%s = %s    # GUESS: no norm before %s\n", to, from, part);
+}
+
+// Whether the two parts have the same input: by the norms; or, where each has its own, by a key that some files have.
+static bool side_by_side(Draft *d, bool one_norm, bool own_norms, const char **guess) {
+    const GgufKey *k = key(d, "use_parallel_residual");
+    bool told = k && k->v.kind == GGUF_BOOL, beside = told && number(k, 0), yes = one_norm || (own_norms && beside);
+    *guess = yes ? "    # GUESS: attention and feed-forward side by side" : "    # GUESS: one after the other";
+    out(&d->doubts, "#   residuals: whether feed-forward follows attention or is beside it\n");
+    if (told)
+        out(&d->keys, "expect use_parallel_residual == %s    # GUESS: true: attention and feed-forward side by side\n",
+            beside ? "true" : "false");
+    return yes;
+}
+
 // Norms before and after the two parts, by the names that the converters use.
 static void infer_layer(Draft *d, bool rope) {
     Out *o = &d->layer;
-    bool pre = has(d, "attn_norm"), second = has(d, "attn_norm_2"), mid = has(d, "ffn_norm"),
-         post_a = has(d, "post_attention_norm"), post_f = has(d, "post_ffw_norm");
-    bool out_a = has(d, "attn_output_norm"), out_f = has(d, "layer_output_norm");
     static const char *const norms[] = {"attn_norm", "attn_norm_2", "ffn_norm", "post_attention_norm", "post_ffw_norm",
         "attn_output_norm", "layer_output_norm"};
-    bool have[] = {pre, second, mid, post_a, post_f, out_a, out_f};
-    for (int i = 0; i < COUNT(norms); i++)
-        if (have[i]) norm_tensor(d, o, norms[i], "d", true);
-    const char *fn = norm_fn(d);
-    const GgufKey *residual = key(d, "residual_scale");
-    if (residual) out(&d->sizes, "real  rscale = residual_scale\n");
+    bool have[COUNT(norms)];
+    for (int i = 0; i < COUNT(norms); i++) {
+        have[i] = has(d, norms[i]);
+        if (have[i]) norm_tensor(d, o, norms[i], "d", true), d->norms = true;
+    }
+    bool pre = have[0], second = have[1], mid = have[2], post_a = have[3], post_f = have[4], out_a = have[5],
+         out_f = have[6];
+    const char *fn = norm_fn(d), *guess;
+    bool residual = key(d, "residual_scale"), bare = !d->norms && d->plain_eps;
+    if (residual) out(&d->sizes, "real  rscale = residual_scale    # GUESS: of what is added to the row\n");
     const char *times = residual ? "rscale * " : "";
     bool late = post_a && !post_f && !mid; // then it is the norm of the feed-forward part
-    if (pre) out(o, "u = %s(x, attn_norm, eps)\n", fn);
-    else out(o, "u = x\n");
+    out(&d->doubts, "#   norms: %s\n",
+        d->norms   ? "their places follow from their names only"
+            : bare ? "no weights, but an epsilon: taken for norms without weights"
+                   : "no weights and no epsilon: taken for none");
+    norm_before(d, "u", "x", pre ? "attn_norm" : NULL, "attention");
     infer_attention(d, rope, "u");
-    if (!mid && !post_a && !out_a) { // side by side
-        if (second) out(o, "w = %s(x, attn_norm_2, eps)\n", fn);
-        infer_ffn(d, second ? "w" : "u");
-        out(o, "x = x + %s(a + f)    # GUESS: attention and feed-forward side by side\n", times);
+    bool apart = mid || post_a || out_a || bare, plain = !post_a && !out_a && !out_f && !post_f;
+    if (side_by_side(d, !apart, plain, &guess)) {
+        const char *own = mid ? "ffn_norm" : second ? "attn_norm_2" : NULL;
+        if (own) norm_before(d, "w", "x", own, "feed-forward");
+        infer_ffn(d, own ? "w" : "u");
+        out(o, "x = x + %s(a + f)%s\n", times, guess);
         return;
     }
-    if (out_a) out(o, "x = %s(x + a, attn_output_norm, eps)\n", fn);
-    else if (post_a && !late) out(o, "x = x + %s%s(a, post_attention_norm, eps)\n", times, fn);
-    else out(o, "x = x + %sa\n", times);
-    if (mid || late) out(o, "w = %s(x, %s, eps)\n", fn, late ? "post_attention_norm" : "ffn_norm");
-    infer_ffn(d, mid || late ? "w" : "x");
-    if (out_f) out(o, "x = %s(x + f, layer_output_norm, eps)\n", fn);
-    else if (post_f) out(o, "x = x + %s%s(f, post_ffw_norm, eps)\n", times, fn);
+    if (out_a) out(o, "x = %s(x + %sa, attn_output_norm, eps)" PLACE "\n", fn, times);
+    else if (post_a && !late) out(o, "x = x + %s%s(a, post_attention_norm, eps)" PLACE "\n", times, fn);
+    else out(o, "x = x + %sa%s\n", times, guess);
+    const char *own = mid ? "ffn_norm" : late ? "post_attention_norm" : NULL;
+    norm_before(d, "w", "x", own, "feed-forward");
+    infer_ffn(d, "w");
+    if (out_f) out(o, "x = %s(x + %sf, layer_output_norm, eps)" PLACE "\n", fn, times);
+    else if (post_f) out(o, "x = x + %s%s(f, post_ffw_norm, eps)" PLACE "\n", times, fn);
     else out(o, "x = x + %sf\n", times);
-    out(&d->doubts, "#   norms: their places follow from their names\n");
 }
 
 static void infer_model(Draft *d) {
@@ -204,7 +258,8 @@ static void infer_model(Draft *d) {
     out(&d->tensors, "tensor token_embd : vocab, d\n");
     bool scaled = key(d, "embedding_scale");
     if (scaled) out(&d->sizes, "real  escale = embedding_scale\n");
-    out(o, "x = token_embd[token]%s%s\n", scaled ? " * escale" : "", learned ? " + position_embd[position]" : "");
+    out(o, "x = token_embd[token]%s%s%s\n", scaled ? " * escale" : "", learned ? " + position_embd[position]" : "",
+        scaled ? "    # GUESS: multiplied by" : "");
     if (learned) out(&d->tensors, "tensor position_embd : context_length, d\n");
     if (types) out(&d->doubts, "#   token_types: left out\n");
     if (top_tensor(d, "token_embd_norm")) {
@@ -212,17 +267,23 @@ static void infer_model(Draft *d) {
         out(o, "x = %s(x, token_embd_norm, eps)\n", fn);
     }
     out(o, "run block(x)\n");
-    const char *last = "x";
+    const char *last = "x", *guess = "    # GUESS: no norm before the head";
     if (top_tensor(d, "output_norm")) {
         norm_tensor(d, &d->tensors, "output_norm", "d", false);
-        last = str_z(d->a, str_fmt(d->a, "%s(x, output_norm, eps)", fn));
+        last = str_z(d->a, str_fmt(d->a, "%s(x, output_norm, eps)", fn)), guess = "";
+    } else if (!d->norms && d->plain_eps) {
+        last = str_z(d->a, str_fmt(d->a, "%s(x, eps)", fn));
+        guess = "    # GUESS: a norm without weights before the head";
     }
+    if (*guess) out(&d->doubts, "#   the last norm: no output_norm\n");
     const GgufKey *scale = key(d, "logit_scale"), *cap = key(d, "final_logit_softcapping");
     if (scale)
         out(&d->sizes, "real  lscale = logit_scale\n"),
             out(&d->doubts, "#   logit_scale: multiplied by, not divided by\n");
     if (cap) out(&d->sizes, "real  cap   = final_logit_softcapping\n");
-    out(o, "z = head(%s)%s%s\n", last, scale ? " * lscale" : "", scale ? "    # GUESS: multiplied by" : "");
+    if (scale) guess = str_z(d->a, str_fmt(d->a, "    # GUESS: multiplied by%s%s", *guess ? "; " : "",
+        *guess ? guess + strlen("    # GUESS: ") : ""));
+    out(o, "z = head(%s)%s%s\n", last, scale ? " * lscale" : "", guess);
     out(o, cap ? "logits = softcap(z, cap)\n" : "logits = z\n");
 }
 
@@ -255,6 +316,13 @@ static void ignore_rest(Draft *d) {
     }
 }
 
+static bool contains(Str text, const char *part) {
+    size_t n = strlen(part);
+    for (size_t i = 0; i + n <= text.n; i++)
+        if (!memcmp(text.p + i, part, n)) return true;
+    return false;
+}
+
 static void indented(Out *o, Str text) {
     o->indent = 1;
     out_str(o, text);
@@ -284,6 +352,7 @@ Str infer(Arena *a, const Gguf *g) {
     if (d.doubts.n) out(&o, "# What a file does not tell:\n%.*s", FMT(out_text(&d.doubts)));
     out(&o, "arch %.*s\nuse lib/attention, lib/ffn, lib/model, lib/decoder\n\n", FMT(d.arch));
     out_str(&o, out_text(&d.sizes));
+    if (contains(out_text(&d.layer), ", eps)") || contains(out_text(&d.model), ", eps)")) out_str(&o, d.eps);
     out(&o, "\nexpect attention.value_length == hd    # v as wide as k\n");
     out_str(&o, out_text(&d.keys));
     out(&o, "\n");

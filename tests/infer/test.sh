@@ -14,6 +14,12 @@ for f in *.gguf; do
     n=$((n + 1))
     "$GGCC" infer "$f" >draft.arch 2>err || { echo "$f: no draft: $(head -c 200 err)"; continue; }
     grep -q GUESS draft.arch || { echo "$f: a draft without a marked guess"; exit 1; }
+    # What no name or shape settles is marked wherever it stands: a bare row into a part, what a part's row sees, the way residuals go.
+    if grep -E '^ +(u = |w = |f = |a = attend|x = x \+ a|x = x \+ \(a)|head\(x\)' draft.arch | grep -v GUESS; then
+        echo "$f: a guess that is not marked"; exit 1
+    fi
+    [ "$f" != olmo.gguf ] || [ "$(grep -c 'norm(x, eps).*GUESS: a norm without weights' draft.arch)" = 3 ] ||
+        { echo "$f: its norms have no weights: $(cat draft.arch)"; exit 1; }
     "$GGCC" logits "$f" --arch draft.arch --ids ids -o draft.bin 2>err || { echo "$f: the draft does not build: $(head -n 1 err | head -c 200)"; continue; }
     builds=$((builds + 1))
     "$GGCC" logits "$f" --ids ids -o right.bin 2>/dev/null || continue
