@@ -80,7 +80,7 @@ static void emit_support(Emit *e) {
     } wanted[] = {{OP_q8, "q8.h"}, {OP_rope, "rope.h"}, {OP_put, "kv.h"}, {OP_softmax, "norm.h"},
         {OP_layer_norm, "norm.h"}, {OP_top, "choose.h"}, {OP_gather, "choose.h"}, {OP_only, "choose.h"},
         {OP_embed, "choose.h"}, {OP_mix, "choose.h"}, {OP_sum_first, "choose.h"}, {OP_conv, "choose.h"},
-        {OP_spread, "choose.h"}, {OP_hash, "choose.h"}};
+        {OP_spread, "choose.h"}, {OP_hash, "choose.h"}, {OP_id, "choose.h"}};
     for (int i = 0; i < COUNT(always); i++) template_require(&e->o, &s, always[i]);
     for (int si = 0; si < e->g->n_stage; si++)
         for (int i = 0; i < e->g->stage[si].n_node; i++)

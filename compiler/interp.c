@@ -256,12 +256,8 @@ static void do_weight(const Interp *in, const Node *n, float *y) {
 static void do_embed(const Interp *in, const Node *n, const Value *x, float *y, int rows) {
     const Weight *w = &in->stage->weight[n->weight];
     for (int r = 0; r < rows; r++)
-        for (int64_t i = 0; i < x->size; i++, y += w->in) {
-            int32_t id = value_ids(x, r)[i];
-            if (id < 0 || id >= w->out)
-                fail("token id %d is out of range: %.*s has %lld rows", id, FMT(w->name), (long long) w->out);
-            weight_row(in->g, w, in->layer, id, y);
-        }
+        for (int64_t i = 0; i < x->size; i++, y += w->in)
+            weight_row(in->g, w, in->layer, interp_id(value_ids(x, r)[i], w->out), y);
 }
 
 // Products of f32 are exact in double, so only the sums round, and these are the same on every machine: four
@@ -347,7 +343,8 @@ static void do_product(Interp *in, const Node *n, const Value *x, float *y, int 
         count = 0;
         for (int r = 0; r < rows; r++)
             for (int64_t i = 0; i < parts; i++) {
-                if ((n->op == OP_experts ? value_ids(&x[1], r)[i] : n->op == OP_each ? i : 0) != which) continue;
+                int64_t id = n->op == OP_experts ? interp_id(value_ids(&x[1], r)[i], weight_stack(w)) : i;
+                if (n->op != OP_matmul && id != which) continue;
                 from[count] = value_row(&x[0], r) + (own_part ? i * w->in : 0);
                 to[count++] = y + (r * parts + i) * w->out;
             }

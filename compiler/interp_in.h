@@ -59,6 +59,10 @@ static inline const float *value_row(const Value *v, int row) {
 static inline const int32_t *value_ids(const Value *v, int row) {
     return v->id + (v->rows == 1 ? 0 : row * v->size);
 }
+// An id that was computed, of n there are: the nearest that exists, as in a program.
+static inline int64_t interp_id(int32_t id, int64_t n) {
+    return id < 0 ? 0 : id < n ? id : n - 1;
+}
 // A row's cells, whatever they hold: four bytes each.
 static inline const void *interp_cells(const Value *v, int row) {
     int64_t at = v->rows == 1 ? 0 : row * v->size;

@@ -35,6 +35,11 @@ static void do_at(const Interp *in, const Node *n, const Value *x, char *y, int 
 
 // ---- ids ----
 
+// Of a computed number, rounded down; numbers that no int32_t can be become its ends, and no number (NaN) 0.
+static int32_t id_of(double x) {
+    return x >= 2147483648.0 ? INT32_MAX : x < -2147483648.0 ? INT32_MIN : x == x ? (int32_t) floor(x) : 0;
+}
+
 static void do_top(const Interp *in, const Node *n, const Value *x, int32_t *y, int rows) {
     int64_t width = shape_last(shape_in(in, n, 0)), k = n->num[0], lists = x->size / width;
     bool *taken = interp_grow(NULL, (size_t) width, sizeof *taken);
@@ -57,11 +62,8 @@ static void do_gather(const Interp *in, const Node *n, const Value *x, float *y,
     int64_t width = shape_last(shape_in(in, n, 0)), k = shape_last(n->shape), lists = shape_size(n->shape) / k;
     for (int r = 0; r < rows; r++)
         for (int64_t l = 0; l < lists; l++)
-            for (int64_t j = 0; j < k; j++) {
-                int32_t id = value_ids(&x[1], r)[l * k + j];
-                if (id < 0 || id >= width) fail("id %d is out of range: there are %lld", id, (long long) width);
-                *y++ = value_row(&x[0], r)[l * width + id];
-            }
+            for (int64_t j = 0; j < k; j++)
+                *y++ = value_row(&x[0], r)[l * width + interp_id(value_ids(&x[1], r)[l * k + j], width)];
 }
 
 static void do_only(const Node *n, const Value *x, float *y, int rows) {
@@ -69,9 +71,8 @@ static void do_only(const Node *n, const Value *x, float *y, int rows) {
     for (int r = 0; r < rows; r++, y += size) {
         for (int64_t i = 0; i < size; i++) y[i] = -INFINITY;
         for (int64_t j = 0; j < x[1].size; j++) {
-            int64_t id = value_ids(&x[1], r)[j];
-            if (id >= 0 && id < n->shape.d[0])
-                memcpy(y + id * part, value_row(&x[0], r) + id * part, (size_t) part * sizeof *y);
+            int64_t id = interp_id(value_ids(&x[1], r)[j], n->shape.d[0]);
+            memcpy(y + id * part, value_row(&x[0], r) + id * part, (size_t) part * sizeof *y);
         }
     }
 }
@@ -135,7 +136,7 @@ bool interp_row_op(const Interp *in, const Node *n, const Value *x, void *y, int
     case OP_id:
         for (int r = 0; r < rows; r++)
             for (int64_t i = 0; i < x->size; i++)
-                ((int32_t *) y)[r * x->size + i] = (int32_t) floor(value_at(&x[0], r, i));
+                ((int32_t *) y)[r * x->size + i] = id_of(value_at(&x[0], r, i));
         return true;
     case OP_hash: do_hash(in, n, x, y, rows); return true;
     case OP_sum_first: do_sum_first(in, n, x, y, rows); return true;

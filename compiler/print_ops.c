@@ -30,8 +30,8 @@ static void print_embed(Rows *r, int node) {
     int64_t ids = shape_size(node_at(r, n->in[0])->shape);
     bool token = node_at(r, view_base(r->q.stage, n->in[0]))->op == OP_token;
     Str y = target_vector(r, node), table = weight_name(r, n->weight), id = id_operand(r, node, 0, ids > 1 ? "j" : "0");
-    if (!token)
-        id = str_fmt(a, "row_id(%.*s, %lld)", FMT(id), (long long) w->out); // tokens are checked where they come from
+    if (!token || w->out < r->q.plan->graph->n_vocab) // tokens of the vocabulary are checked where they come from
+        id = str_fmt(a, "row_id(%.*s, %lld)", FMT(id), (long long) w->out);
     if (ids > 1) {
         out(&r->body, "for (int j = 0; j < %lld; j++)\n", (long long) ids);
         y = str_fmt(a, "%.*s + j * %lld", FMT(y), (long long) w->in);

@@ -365,7 +365,7 @@ static Str map_expression(Rows *r, int node, Str norm) {
     Str in[MAX_IN];
     for (int k = 0; k < n->n_in; k++) in[k] = operand(r, node, k);
     if (n->op == OP_take || n->op == OP_copy) return in[0];
-    if (n->op == OP_id) return str_fmt(a, "(int32_t) floorf(%.*s)", FMT(in[0]));
+    if (n->op == OP_id) return str_fmt(a, "id_of(%.*s)", FMT(in[0]));
     if (!is_norm(n->op)) return c_map(&r->q, n, in);
     Str e;
     if (n->op == OP_layer_norm) {

@@ -14,7 +14,12 @@ static inline void row_top(const float *restrict x, int n, int k, int32_t *restr
     }
 }
 
-// An id that a table of n rows has, whatever was computed.
+// The id that a computed number is, rounded down. What no int32_t can be becomes its nearest; no number (NaN) is 0.
+static inline int32_t id_of(float x) {
+    return x >= 2147483648.0f ? INT32_MAX : x < -2147483648.0f ? INT32_MIN : x == x ? (int32_t) floorf(x) : 0;
+}
+
+// An id that a table of n rows has, whatever was computed: the nearest.
 static inline int32_t row_id(int32_t id, int32_t n) {
     return id < 0 ? 0 : id < n ? id : n - 1;
 }

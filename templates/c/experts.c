@@ -41,9 +41,10 @@ enum { experts_most = 64 };
 
 // The parts (row * TOP + number) that meet product `which`, from *at on: at most experts_most of them at once.
 static int experts_meet(const int32_t *restrict ids, int parts, int which, int *restrict at, int *restrict list) {
+    const int from = which ? which : INT32_MIN, to = which < E - 1 ? which : INT32_MAX; // ids outside: the nearest
     int met = 0;
     for (; *at < parts && met < experts_most; ++*at)
-        if ((EACH ? *at % TOP : ids[*at]) == which) list[met++] = *at;
+        if (EACH ? *at % TOP == which : ids[*at] >= from && ids[*at] <= to) list[met++] = *at;
     return met;
 }
 
@@ -55,11 +56,11 @@ static void experts(
     int which = piece / groups, list[experts_most], met;
     if (!EACH && parts < E) { // few parts: pieces are theirs; the first of those that meet one product works for all
         const int part = which;
-        which = ids[part];
-        for (int i = 0; i < part; i++)
-            if (ids[i] == which) return;
+        which = ids[part] < 0 ? 0 : ids[part] < E ? ids[part] : E - 1;
+        int before = 0, first[experts_most];
+        if (experts_meet(ids, part, which, &before, first)) return;
     }
-    if (which < 0 || which >= E) return;
+    if (which >= E) return;
     const uint8_t *product = w + (size_t) which * S * N * row_bytes;
     _Alignas(64) float v[S][experts_most][16];
     _Alignas(64) float four[4 * K]; //@ when !IN_PLACE

@@ -73,6 +73,17 @@
         "p = position\ne = embed(p) weight=pe\nt = token\nhalf = param param=half\nth = mul(t, half)\nti = id(th)\nf = "
         "embed(ti) weight=te\ns = add(e, f)\nn = mul(p, s)\no = mul(n, half)\ny = tanh(o)",
         NULL},
+    {"ids that no table has", // far beyond what an id can be, to both sides, and just outside
+        "weight te type=Q8_0 shape=[64, 64]\nweight gate type=F32 shape=[8, 64, 64] stack=8 out=64 in=64\n"
+        "weight v type=F32 shape=[8]",
+        "t = token\nbig = const value=1000000000\nmid = const value=48000000000\ntb = mul(t, big)\nfar = sub(tb, mid)\n"
+        "fr = reshape(far) : [1]\nfi = id(fr)\none = const value=60\nnear = sub(t, one)\nnr = reshape(near) : [1]\n"
+        "ni = id(nr)\na = embed(fi) weight=te\nb = embed(t) weight=te\naf = reshape(a) : [64]\nbf = reshape(b) : [64]\n"
+        "xt = tanh(x)\nf = experts(xt, fi) weight=gate : [1, 64]\nn = experts(xt, ni) weight=gate : [1, 64]\nff = reshape(f) : "
+        "[64]\nnf = reshape(n) : [64]\nw = weight weight=v\ng = gather(w, fi)\nh = gather(w, ni)\nk = mul(x, g)\nl = mul(x, "
+        "h)\nx8 = reshape(x) : [8, 8]\no = only(x8, ni)\nz = const value=-2\noc = max(o, z)\nof = reshape(oc) : [64]\n"
+        "s0 = add(af, bf)\ns1 = add(ff, nf)\ns2 = add(k, l)\ns3 = add(s0, s1)\ns4 = add(s2, of)\ny = add(s3, s4)",
+        NULL},
     {"experts",
         "weight router type=F32 shape=[8, 64] exact\nweight gate type=F32 shape=[8, 48, 64] stack=8 out=48 "
         "in=64\nweight up type=F32 shape=[8, 48, 64] stack=8 out=48 in=64\n"
