@@ -166,8 +166,10 @@ void copy_pieces(Graph *g, Report *r) {
                 const Node from = g->stage[si].node[in];
                 b.map[n.in[k]] =
                     node_new(g, si, NODE(.op = OP_copy, .n_in = 1, .in = {in}, .name = from.name, .loc = from.loc));
-                report(r, &g->stage[si], str_fmt(g->arena, "a copy of %.*s for %s", FMT(from.name), op_info[n.op].name),
-                    "");
+                const Node *base = &g->stage[si].node[view_base(&g->stage[si], in)];
+                Str what = from.name.n ? from.name : base->name;
+                if (!what.n) what = str_fmt(g->arena, "a result of %s", op_info[base->op].name);
+                report(r, &g->stage[si], str_fmt(g->arena, "a copy of %.*s for %s", FMT(what), op_info[n.op].name), "");
             }
             rebuild_copy(&b, i);
             for (int k = 0; k < n.n_in; k++) b.map[n.in[k]] = kept[k];

@@ -35,4 +35,7 @@ fi
 for model in "${models[@]}"; do
     "$GGCC_BUILD/tests/passes/plan_tool" "$model" || { echo "FAILED  plan of $model"; status=1; }
 done
+"$GGCC" synth rwkv7 -o "$work/rwkv7.gguf"
+"$GGCC" explain "$work/rwkv7.gguf" | grep 'a copy of' > "$work/copies"
+grep -q 'a copy of a result of [a-z_]* for ' "$work/copies" || { echo "FAILED  a copy of a value without a name"; cat "$work/copies"; status=1; }
 exit $status
