@@ -85,6 +85,19 @@ static bool find_set(const Build *b, Str key, Str *value) {
     return false;
 }
 
+// Every --set was asked for; of a name given twice, only the first.
+static void check_sets(const Build *b, const char *arch) {
+    const Synth *y = b->synth;
+    for (int i = 0; i < y->n_set; i++) {
+        if (y->used[i]) continue;
+        Str name = plain_name(b, (Str){y->set[i], (size_t) (strchr(y->set[i], '=') - y->set[i])});
+        for (int j = 0; j < i; j++)
+            if (str_eq(name, plain_name(b, (Str){y->set[j], (size_t) (strchr(y->set[j], '=') - y->set[j])})))
+                fail("--set %s: this name was given before, as --set %s; one of them is to go", y->set[i], y->set[j]);
+        fail("--set %s: the description of '%s' asks for nothing of that name", y->set[i], arch);
+    }
+}
+
 // ---- keys ----
 
 static int add_key(Build *b, Str key, GgufValue v) {
@@ -608,7 +621,6 @@ void synth(Arena *a, const char *arch, const char *path, const char *const *set,
         y->layers = y->least_layers; // once more, with layers of every kind
     }
     const char *type = wanted_type(b);
-    for (int i = 0; i < n_set; i++)
-        if (!y->used[i]) fail("--set %s: the description of '%s' asks for nothing of that name", set[i], arch);
+    check_sets(b, arch);
     write_file(b, path, seed, type);
 }
