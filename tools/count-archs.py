@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PLUMBING = "get set token position cache const param weight reshape slice concat copy take q8 id index at".split()
 
-# What the other tables lack: settings that bring an operator in. As there: ARCH and what `ggcc synth` is given.
+# What the other tables lack: settings that bring an operator in. As there: ARCH and what `ggcc synth` is given;
+# +: and what the first line for ARCH there has.
 MORE = """
 baichuan block_count=32
 baichuan block_count=40
@@ -25,6 +26,13 @@ granitemoe expert_count=8 expert_used_count=3
 llama4 expert_count=8 expert_used_count=1 interleave_moe_layer_step=1
 qwen3 pooling_type=4 size.labels=2
 mistral3 expert_count=8 expert_used_count=3
+granite_swa + expert_count=8 expert_used_count=3
+kimi-linear + expert_gating_func=1
+bailingmoe3 + expert_gating_func=1
+dots3note + expert_gating_func=1
+hy_v4 + expert_gating_func=1
+hy_v3 tensor.ffn_gate_inp=1 tensor.ffn_gate_shexp=1 expert_gating_func=1
+step35 + tensor.ffn_gate_inp=1 expert_gating_func=1
 """.split("\n")
 
 
@@ -66,6 +74,7 @@ def variants():
     """(architecture, settings of synth) of every line of the two tables."""
     golden = os.path.join(ROOT, "tests", "golden")
     tables = [(lines(os.path.join(golden, f)), skip) for f, skip in (("peers.txt", 1), ("encoders.txt", 2))]
+    first = {}
     for table, skip in tables + [(MORE, 1)]:  # an encoder's second word: how it is pooled
         short = {}
         for line in table:
@@ -74,7 +83,11 @@ def variants():
                 short[words[0]] = words[2:]
             elif words and words[1:2] != ["!"]:
                 sets = [s for w in words[skip:] for s in short.get(w, [w])]
-                yield words[0], tuple(s for s in sets if not s.startswith("rows="))
+                sets = [s for s in sets if not s.startswith("rows=")]
+                if sets[:1] == ["+"]:
+                    sets = ["=".join(x) for x in dict(s.split("=", 1) for s in first[words[0]] + sets[1:]).items()]
+                first.setdefault(words[0], sets)
+                yield words[0], tuple(sets)
 
 
 def used(a, files):
@@ -92,7 +105,9 @@ def used(a, files):
         models = [os.path.join(d, m) for m in sorted(os.listdir(d)) if m.endswith(".gguf")]
         with ThreadPoolExecutor(a.jobs) as ex:
             for text in ex.map(lambda m: dump(a, m, m + ".out"), models):
-                ops[of[text.split()[1].strip('"')]] |= operators(text)
+                name = text.split()[1].strip('"')
+                if name in of:  # a folder may have fewer than ggcc itself
+                    ops[of[name]] |= operators(text)
     return ops, len(asked) + len(models)
 
 
@@ -141,6 +156,9 @@ def main():
             texts[f] = lines(os.path.join(a.arch_specs, f))
             line = next(l for l in texts[f] if l.startswith("arch "))
             files.append((f, re.split(r"[,\s]+", line.split("#")[0][5:].strip()), len(texts[f])))
+    for name in ("qwen2.arch", "qwen3.arch", "llama.arch"):
+        if name not in texts:
+            raise SystemExit("count-archs.py: no %s in %s" % (name, a.arch_specs))
     ops, models = used(a, files)
     print("%-22s %5s  %s" % ("description", "lines", "operators"))
     for f, _, n in files:
@@ -149,9 +167,6 @@ def main():
     longest = max(files, key=lambda x: x[2])[0]
     print("\n%d descriptions of %d architectures; median %d lines, longest %d (%s); operators of the graphs of %d models"
           % (len(files), sum(len(x[1]) for x in files), statistics.median(n), max(n), longest, models))
-    for name in ("qwen2.arch", "qwen3.arch", "llama.arch"):
-        if name not in texts:
-            raise SystemExit("count-archs.py: no %s in %s" % (name, a.arch_specs))
     show_diff("qwen2 -> qwen3", texts["qwen2.arch"], texts["qwen3.arch"])
     show_diff("Llama -> Mixtral (llama.arch without its experts -> llama.arch; the experts themselves: lib/moe.arch)",
               without_experts(a, texts["llama.arch"]), texts["llama.arch"])
