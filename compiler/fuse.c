@@ -78,6 +78,7 @@ static const char *cannot_join(const Fuse *f, int heavy, int node) {
     const Node *n = &f->s->node[node];
     if (op_info[n->op].class != CLASS_MAP) return "it is not elementwise";
     if (shape_size(n->shape) != f->width * f->parts) return "its width differs";
+    if (over_input(f->s, heavy, node)) return "it is written over what the product reads";
     for (int i = 0; i < n->n_in; i++) {
         bool inside = f->member[view_base(f->s, n->in[i])];
         if (inside && !member_section(f, n->in[i])) return "it takes a part of the product that is no equal section";

@@ -56,6 +56,7 @@ typedef struct {
 } View;
 View view_of(const Stage *s, int node);
 int view_base(const Stage *s, int node); // its base alone
+bool over_input(const Stage *s, int heavy, int node); // node's value would be written over what heavy reads
 bool view_is_range(const View *v);                 // its elements lie one after the other
 bool view_is_whole(const Stage *s, const View *v); // and are all there are
 

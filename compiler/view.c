@@ -53,6 +53,23 @@ int view_base(const Stage *s, int node) {
     return node;
 }
 
+// Does a heavy operator read the global's old value as it is? Its result must not be written over that then: its pieces
+// run at once, and each reads whole rows.
+static bool reads_old(const Stage *s, int heavy, int64_t global) {
+    for (int k = 0; k < s->node[heavy].n_in; k++) {
+        const Node *root = &s->node[view_base(s, s->node[heavy].in[k])];
+        if (root->op == OP_get && root->num[0] == global) return true;
+    }
+    return false;
+}
+
+bool over_input(const Stage *s, int heavy, int node) {
+    for (int i = node + 1; i < s->n_node; i++)
+        if (s->node[i].op == OP_set && view_base(s, s->node[i].in[0]) == node && reads_old(s, heavy, s->node[i].num[0]))
+            return true;
+    return false;
+}
+
 // Elements lie one after the other along the inner `axes` axes.
 static bool inner_range(const View *v, int axes) {
     int64_t stride = 1;
@@ -151,7 +168,8 @@ static bool follows(const Stage *s, const Node *n, int operand, int in) {
     if (need == HEADS) return inner_range(&v, 1);
     if (need == RANGE) return view_is_range(&v);
     if (!view_is_whole(s, &v) || (class == CLASS_SOURCE && s->node[v.base].op != OP_get)) return false;
-    return n->op != OP_set || !given_already(s, v.base, (int) n->num[0]);
+    if (n->op != OP_set) return true;
+    return !given_already(s, v.base, (int) n->num[0]) && !(class == CLASS_HEAVY && reads_old(s, v.base, n->num[0]));
 }
 
 void copy_pieces(Graph *g, Report *r) {

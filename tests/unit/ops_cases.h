@@ -84,6 +84,8 @@
         "h)\nx8 = reshape(x) : [8, 8]\no = only(x8, ni)\nz = const value=-2\noc = max(o, z)\nof = reshape(oc) : [64]\n"
         "s0 = add(af, bf)\ns1 = add(ff, nf)\ns2 = add(k, l)\ns3 = add(s0, s1)\ns4 = add(s2, of)\ny = add(s3, s4)",
         NULL},
+    {"a product added to its input", "weight wa type=F32 shape=[64, 64]",
+        "y = matmul(x) weight=wa", NULL},
     {"experts",
         "weight router type=F32 shape=[8, 64] exact\nweight gate type=F32 shape=[8, 48, 64] stack=8 out=48 "
         "in=64\nweight up type=F32 shape=[8, 48, 64] stack=8 out=48 in=64\n"

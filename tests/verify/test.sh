@@ -8,8 +8,8 @@ trap 'rm -rf "$work"' EXIT
 export CC_REAL=${CC:-cc}
 status=0
 
-good() { # NAME MODEL
-    "$GGCC" verify --quiet "$2" > "$work/out" 2>&1 || { echo "FAIL $1: good code does not pass"; cat "$work/out"; status=1; return 0; }
+good() { # NAME MODEL [OPTIONS]
+    "$GGCC" verify --quiet "${@:2}" > "$work/out" 2>&1 || { echo "FAIL $1: good code does not pass"; cat "$work/out"; status=1; return 0; }
     echo "$1: $(tail -n 1 "$work/out")"
 }
 
@@ -36,6 +36,14 @@ broken() { # WHAT MODEL SED-SCRIPT EXPECTED: verify must end with status 3 and s
 tales=$GGCC_SOURCE/tests/data/tales.gguf
 good "trained, 8 bits" "$tales"
 for m in gemma3 qwen2 qwen3 mamba rwkv7 kimi-k3; do good "$m" "$work/$m.gguf"; done
+
+# A block that is one product of its input: the result must not be written over what other pieces of it still read.
+mkdir "$work/own"
+cp -r "$GGCC_SOURCE/arch-specs/lib" "$work/own/lib"
+sed -e 's/^model {/layer mixer[l < L](x) {\n  tensor sq : d -> d\n  x = sq(x)\n}\n\nmodel {/' -e 's/^  run block(x)/&\n  run mixer(x)/' \
+    "$GGCC_SOURCE/arch-specs/qwen2.arch" > "$work/own/qwen2.arch"
+"$GGCC" synth qwen2 --arch "$work/own/qwen2.arch" -o "$work/mixer.gguf"
+good "x = W(x)" "$work/mixer.gguf" --arch "$work/own/qwen2.arch"
 
 broken "a row's scale off by 1 %" "$tales" \
     '/^static void block_ffn_down\(/,/^}/s/v0\[j\]/v0[j] * (n + j == 77 ? 1.01f : 1)/' \
