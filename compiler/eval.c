@@ -146,6 +146,11 @@ static Value array_element(Build *b, Scope *s, Value v) {
                 (unsigned long long) a->n, (long long) b->n_layer);
         if (!entry_of(a, (uint64_t) l, &x)) fail_at(v.loc, "key '%s', entry %lld is not a number", key, (long long) l);
     } else {
+        int layers = key_find(b, key_full(b, S("block_count")));
+        int64_t least = 0;
+        if (layers >= 0 && gguf_int(&b->gguf->key[layers].v, 0, &least) && a->n > 1 && (int64_t) a->n < least)
+            fail_at(v.loc, "key '%s' has %llu entries; one number, or one for each of %lld layers, was expected", key,
+                (unsigned long long) a->n, (long long) least);
         for (uint64_t i = 0; i < a->n; i++) {
             if (!entry_of(a, i, &x))
                 fail_at(v.loc, "key '%s', entry %llu is not a number", key, (unsigned long long) i);

@@ -16,6 +16,7 @@ no() { # EXPECTED SYNTH-ARGUMENTS: what is asked of synth is refused with these 
 }
 no "block_count=3: this name was given before, as --set block_count=2" llama --set block_count=2 --set block_count=3
 no "llama.block_count=3: this name was given before" llama --set block_count=2 --set llama.block_count=3
+no "has 3 entries; one number, or one for each of 4 layers, was expected" llama --set attention.head_count_kv=2,2,2
 no "asks for nothing of that name" llama --set blok_count=2
 no "'require L > 1' (slopes are spread over layers)" minimax-01 --set block_count=1
 for arch in bert jina-bert-v2 modern-bert neo-bert qwen3; do no "3: last, 4: scores)" $arch --set pooling_type=5; done
