@@ -363,8 +363,7 @@ static void set_context(Build *b) {
     b->context = b->opt->ctx ? b->opt->ctx : b->trained < DEFAULT_CONTEXT ? b->trained : DEFAULT_CONTEXT;
 }
 
-// What a model may give, the main one first that there is.
-static const char *const results[] = {"logits", "scores", "embedding", "rows"};
+const char *const model_results[N_RESULT] = {"logits", "scores", "embedding", "rows"};
 
 static void check_logits(Build *b, const Node *n, Loc loc) {
     bool found;
@@ -379,15 +378,15 @@ static void set_result(Build *b, Scope *model, const Stmt *d) {
     Graph *g = b->g;
     Loc loc = loc_at(d->src, d->pos);
     if (g->n_run < 2) fail_at(loc, "the model runs no layer; 'run NAME(x)' does");
-    for (int i = 0; i < COUNT(results); i++) {
-        Binding *result = scope_find(model, str(results[i]), &owner);
+    for (int i = 0; i < N_RESULT; i++) {
+        Binding *result = scope_find(model, str(model_results[i]), &owner);
         if (result && result->decl && result->decl->kind == S_OUTPUT)
-            fail_at(loc, "output '%s' is declared, and nothing gives it a value", results[i]);
+            fail_at(loc, "output '%s' is declared, and nothing gives it a value", model_results[i]);
         if (!result || result->decl || owner != model || (i > 0 && !result->output)) continue;
         int node = node_of(b, result->value, loc);
         const Node *n = &g->stage[b->stage].node[node];
         if (i == 0) check_logits(b, n, loc);
-        int global = graph_global(g, str(results[i]), n->shape, n->type, n->rate);
+        int global = graph_global(g, str(model_results[i]), n->shape, n->type, n->rate);
         if (g->logits < 0) g->logits = global;
         else *PUSH(b->a, g->output, g->n_output, g->cap_output) = global;
         set(b, b->stage, node, global, loc);

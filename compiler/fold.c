@@ -18,16 +18,12 @@ typedef struct {
     int n, cap;
 } Tokens;
 
-static bool is_word(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c >= '0' && c <= '9');
-}
-
 static size_t token_length(const char *p, const char *end) {
     const char *q = p + 1;
-    if (is_word(*p)) {
+    if (is_c_word(*p)) {
         bool number = *p >= '0' && *p <= '9';
         while (q < end &&
-            (is_word(*q) || (number && *q == '.') ||
+            (is_c_word(*q) || (number && *q == '.') ||
                 (number && (*q == '+' || *q == '-') && (q[-1] == 'e' || q[-1] == 'p'))))
             q++;
     } else if (*p == '"' || *p == '\'') {
@@ -68,7 +64,7 @@ static int64_t num(const Tokens *k, int i) {
     return i >= 0 && i < k->n ? k->t[i].num : -1;
 }
 static bool is_name(const Tokens *k, int i) {
-    return i >= 0 && i < k->n && k->t[i].text.n && is_word(k->t[i].text.p[0]) && k->t[i].num < 0;
+    return i >= 0 && i < k->n && k->t[i].text.n && is_c_word(k->t[i].text.p[0]) && k->t[i].num < 0;
 }
 
 static void replace(Tokens *k, int from, int count, int64_t value) {

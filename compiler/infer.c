@@ -316,13 +316,6 @@ static void ignore_rest(Draft *d) {
     }
 }
 
-static bool contains(Str text, const char *part) {
-    size_t n = strlen(part);
-    for (size_t i = 0; i + n <= text.n; i++)
-        if (!memcmp(text.p + i, part, n)) return true;
-    return false;
-}
-
 static void indented(Out *o, Str text) {
     o->indent = 1;
     out_str(o, text);
@@ -352,7 +345,8 @@ Str infer(Arena *a, const Gguf *g) {
     if (d.doubts.n) out(&o, "# What a file does not tell:\n%.*s", FMT(out_text(&d.doubts)));
     out(&o, "arch %.*s\nuse lib/attention, lib/ffn, lib/model, lib/decoder\n\n", FMT(d.arch));
     out_str(&o, out_text(&d.sizes));
-    if (contains(out_text(&d.layer), ", eps)") || contains(out_text(&d.model), ", eps)")) out_str(&o, d.eps);
+    bool norms = strstr(str_z(a, out_text(&d.layer)), ", eps)") || strstr(str_z(a, out_text(&d.model)), ", eps)");
+    if (norms) out_str(&o, d.eps);
     out(&o, "\nexpect attention.value_length == hd    # v as wide as k\n");
     out_str(&o, out_text(&d.keys));
     out(&o, "\n");

@@ -49,6 +49,9 @@ void interp_terms(Interp *in, int node);                // interp_terms.c
 void interp_parallel(int threads, int64_t n, void (*work)(void *arg, int64_t i), void *arg);
 Cache *interp_state_at(const Interp *in, int state); // of the layer at hand, or of the layer whose state it shares
 
+static inline double squared(double x) {
+    return x * x;
+}
 static inline double value_at(const Value *v, int row, int64_t i) {
     if (v->rows == 1) row = 0;
     return v->id ? v->id[row * v->size + i] : v->real[row * v->size + i];

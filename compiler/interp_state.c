@@ -289,10 +289,6 @@ static void do_blend(Interp *in, const Node *n, const Value *x, float *y) {
     }
 }
 
-static double squared(double x) {
-    return x * x;
-}
-
 // One head of one row: M' = diag(decay) M + write (erase^T M) + key value^T, and what is read of M' or M. terms: see
 // Value, or NULL; those that make M' count as those of the result.
 static void recur_head(const Node *n, const double *w, const double *k, const double *v, const double *q,

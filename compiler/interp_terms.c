@@ -8,10 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static double squared(double x) {
-    return x * x;
-}
-
 // Of an operand that is computed in the same kernel: what another kernel made comes in without an error.
 static const float *terms_within(const Interp *in, const Node *n, int j) {
     const Node *from = &in->stage->node[view_base(in->stage, n->in[j])];

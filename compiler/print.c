@@ -50,7 +50,7 @@ static bool is_reserved(Str name) {
 
 void names_of_c(Names *t, Str text) {
     for (size_t i = 0, end; i < text.n; i = end) {
-        for (end = i; end < text.n && (text.p[end] == '_' || isalnum((unsigned char) text.p[end]));) end++;
+        for (end = i; end < text.n && is_c_word(text.p[end]);) end++;
         bool called = end < text.n && text.p[end] == '(';
         if (end == i) end++;
         else if (called || isupper((unsigned char) text.p[i])) {

@@ -269,7 +269,7 @@ static int one_params(const Printer *q, const Node *n, const Node *biases, Bindi
     b[count++] = param_int(a, "ALL", all), b[count++] = param_int(a, "AROUND", around ? st->n : 0);
     b[count++] = param_int(a, "AHEAD", all || around);
     b[count++] = param("ALIBI", c_float(a, n->real[2])), b[count++] = param_int(a, "DV", n->shape.d[1]);
-    b[count++] = param("FMT", str(q->kernel->keys)), b[count++] = param_int(a, "COLUMNS", columns);
+    b[count++] = param("FMT", str(q->kernel->keys));
     b[count++] = param_int(a, "V_ROW", columns ? st->k.d[1] : n->shape.d[1]);
     b[count++] = param_int(a, "V_FROM", columns ? n->num[0] : 0);
     return count;

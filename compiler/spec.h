@@ -156,6 +156,10 @@ static inline Loc loc_at(const Source *s, uint32_t pos) {
 }
 #define LOC(e) loc_at((e)->src, (e)->pos)
 
+// build.c: what a model may give, the main one first that there is.
+enum { N_RESULT = 4 };
+extern const char *const model_results[N_RESULT];
+
 // unread.c: fails at the first name that is declared or computed and that nothing reads.
 void spec_check_read(Arena *a, const Spec *spec);
 

@@ -12,14 +12,6 @@
 // ---- lines and marks ----
 
 // Takes the next line, newline included, off the text.
-static Str take_line(Str *text) {
-    const char *end = memchr(text->p, '\n', text->n);
-    Str line = {text->p, end ? (size_t) (end - text->p) + 1 : text->n};
-    text->p += line.n;
-    text->n -= line.n;
-    return line;
-}
-
 static Str trim(Str s) {
     while (s.n && isspace((unsigned char) s.p[0])) s.p++, s.n--;
     while (s.n && isspace((unsigned char) s.p[s.n - 1])) s.n--;
@@ -44,10 +36,6 @@ static bool mark_of(Str line, Str *words, size_t *at) {
             return true;
         }
     return false;
-}
-
-static bool is_word(char c) {
-    return isalnum((unsigned char) c) || c == '_';
 }
 
 // ---- finding ----
@@ -77,7 +65,7 @@ Str template_section(Str source, const char *name) {
     Str section = {source.p, 0}, words;
     bool inside = false;
     while (source.n) {
-        Str line = take_line(&source);
+        Str line = str_line(&source);
         if (mark_of(line, &words, NULL)) {
             Str verb = take_word(&words);
             if (inside && str_is(verb, "end")) return section;
@@ -151,9 +139,9 @@ static void put_args(Out *o, const Job *j, Str *text) {
 static void put_text(Out *o, const Job *j, Str text) {
     while (text.n) {
         char c = text.p[0];
-        if (is_word(c)) {
+        if (is_c_word(c)) {
             Str word = {text.p, 0};
-            while (word.n < text.n && is_word(text.p[word.n])) word.n++;
+            while (word.n < text.n && is_c_word(text.p[word.n])) word.n++;
             bool index = j->strand >= 0 && str_is(word, "0") && word.p[-1] == '[' && word.p[1] == ']';
             if (index) out(o, "%d", j->strand);
             else if (isdigit((unsigned char) c)) out_str(o, word);
@@ -163,7 +151,7 @@ static void put_text(Out *o, const Job *j, Str text) {
         } else if (str_starts(text, "/*@")) put_args(o, j, &text);
         else {
             size_t n = 1;
-            while (n < text.n && !is_word(text.p[n]) && text.p[n] != '/') n++;
+            while (n < text.n && !is_c_word(text.p[n]) && text.p[n] != '/') n++;
             out_str(o, (Str){text.p, n});
             text.p += n;
             text.n -= n;
@@ -193,7 +181,7 @@ static void put_slot(Out *o, Str line, Str value) {
     size_t indent = 0;
     while (indent < line.n && line.p[indent] == ' ') indent++;
     while (value.n) {
-        Str l = take_line(&value);
+        Str l = str_line(&value);
         if (trim(l).n) out_str(o, (Str){line.p, indent});
         out_str(o, l);
         if (l.p[l.n - 1] != '\n') out(o, "\n");
@@ -220,7 +208,7 @@ static void check_header(const Job *j, Str header) {
     int declared = 0;
     Str words;
     while (header.n) {
-        Str line = take_line(&header);
+        Str line = str_line(&header);
         if (!mark_of(line, &words, NULL)) continue;
         Str verb = take_word(&words), name = take_word(&words);
         bool param = str_is(verb, "param"), slot = str_is(verb, "slot"), args = str_is(verb, "args");
@@ -240,7 +228,7 @@ static void split(Str text, Str *name, Str *header, Str *body) {
     *body = (Str){text.p, 0};
     bool inside = false;
     while (text.n) {
-        Str line = take_line(&text);
+        Str line = str_line(&text);
         if (mark_of(line, &words, NULL)) {
             Str verb = take_word(&words);
             if (str_is(verb, "template")) *name = trim(words);
@@ -265,7 +253,7 @@ Str template_instance(Arena *a, Str text, const char *new_name, const Binding *b
     check_header(&j, header);
     Out o = out_new(a);
     while (body.n) {
-        Str line = take_line(&body);
+        Str line = str_line(&body);
         size_t at;
         if (mark_of(line, &words, &at)) put_marked(&o, &j, line, words, at);
         else put_text(&o, &j, line);
@@ -280,7 +268,7 @@ static void require(Out *o, Support *s, Str name, const char *format);
 void template_support(Out *o, Support *s, Str text, const char *format) {
     Str words;
     while (text.n) {
-        Str line = take_line(&text);
+        Str line = str_line(&text);
         if (!mark_of(line, &words, NULL)) continue;
         if (!str_is(take_word(&words), "needs")) continue;
         while (trim(words).n) require(o, s, take_word(&words), format);
@@ -295,7 +283,7 @@ void template_require(Out *o, Support *s, const char *name) {
 static void put_plain(Out *o, Str text) {
     Str words;
     while (text.n) {
-        Str line = take_line(&text);
+        Str line = str_line(&text);
         if (!mark_of(line, &words, NULL)) out_str(o, line);
     }
     out(o, "\n");

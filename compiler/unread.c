@@ -3,7 +3,6 @@
 // read if it stands in an expression of the body that assigns it, whichever branches a file takes.
 #include "spec.h"
 
-#include <ctype.h>
 #include <string.h>
 
 // Names that stand in expressions, each 1.
@@ -20,7 +19,7 @@ static void add_name(Names *read, Str name) {
             *lookup_at(&read->part, (Str){name.p + i + 1, name.n - i - 1}) = 1;
         } else if (name.p[i] == '$') {
             size_t n = i + 1;
-            while (n < name.n && (name.p[n] == '_' || isalnum((unsigned char) name.p[n]))) n++;
+            while (n < name.n && is_c_word(name.p[n])) n++;
             *lookup_at(&read->plain, (Str){name.p + i + 1, n - i - 1}) = 1;
         }
 }
@@ -123,8 +122,7 @@ void spec_check_read(Arena *a, const Spec *spec) {
     Names all = {{.arena = a}, {.arena = a}};
     add_block(&all, &spec->body);
     for (int i = 0; i < spec->n_lib; i++) add_block(&all, &spec->lib[i]->body);
-    static const char *const results[] = {"logits", "scores", "embedding", "rows"}; // what a model gives
-    for (int i = 0; i < COUNT(results); i++) *lookup_at(&all.plain, str(results[i])) = 1;
+    for (int i = 0; i < N_RESULT; i++) *lookup_at(&all.plain, str(model_results[i])) = 1;
     check_declared(spec, &all);
     check_bodies(spec, &all);
     for (int i = 0; i < spec->n_lib; i++) check_bodies(spec->lib[i], &all);

@@ -3,7 +3,6 @@
 // idea: a name that is called is a word of the text that calls it, so words are all that has to be looked at.
 #include "emit.h"
 
-#include <ctype.h>
 #include <string.h>
 
 // A definition with the comment above it, or lines up to a blank one.
@@ -20,24 +19,13 @@ typedef struct {
     Lookup named; // the block of a name, from 1
 } Blocks;
 
-static bool is_word(char c) {
-    return isalnum((unsigned char) c) || c == '_';
-}
-
-static Str take_line(Str *text) {
-    const char *end = memchr(text->p, '\n', text->n);
-    Str line = {text->p, end ? (size_t) (end - text->p) + 1 : text->n};
-    text->p += line.n, text->n -= line.n;
-    return line;
-}
-
 // The next word outside of comments.
 static Str take_word(Str *text) {
-    while (text->n && !is_word(*text->p))
-        if (str_starts(*text, "//")) take_line(text);
+    while (text->n && !is_c_word(*text->p))
+        if (str_starts(*text, "//")) str_line(text);
         else text->p++, text->n--;
     Str word = {text->p, 0};
-    while (text->n && is_word(*text->p)) word.n++, text->p++, text->n--;
+    while (text->n && is_c_word(*text->p)) word.n++, text->p++, text->n--;
     return word;
 }
 
@@ -48,7 +36,7 @@ static Str defined_name(Str line) {
     size_t end = str_starts(line, attribute) ? strlen(attribute) : 0;
     while (end < line.n && line.p[end] != '(' && line.p[end] != '[') end++;
     size_t begin = end;
-    while (begin > 0 && is_word(line.p[begin - 1])) begin--;
+    while (begin > 0 && is_c_word(line.p[begin - 1])) begin--;
     return end < line.n ? (Str){line.p + begin, end - begin} : S("");
 }
 
@@ -57,7 +45,7 @@ static void cut(Blocks *b, Str text) {
         Block *block = PUSH(b->a, b->block, b->n, b->cap);
         *block = (Block){.text = {text.p, 0}};
         for (bool inside = false, more = true; more && text.n;) {
-            Str line = take_line(&text);
+            Str line = str_line(&text);
             block->text.n += line.n;
             if (!block->name.n) block->name = defined_name(line);
             bool closes = inside && line.p[0] == '}', blank = !inside && line.n == 1;

@@ -92,6 +92,17 @@ Str str(const char *z) {
     return z ? (Str){z, strlen(z)} : (Str){"", 0};
 }
 
+Str str_line(Str *text) {
+    const char *end = memchr(text->p, '\n', text->n);
+    Str line = {text->p, end ? (size_t) (end - text->p) + 1 : text->n};
+    text->p += line.n, text->n -= line.n;
+    return line;
+}
+
+bool is_c_word(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 bool str_starts(Str a, const char *z) {
     size_t n = strlen(z);
     return a.n >= n && (n == 0 || memcmp(a.p, z, n) == 0);

@@ -51,6 +51,8 @@ static inline bool str_is(Str a, const char *z) {
 bool str_starts(Str a, const char *z);
 bool str_ends(Str a, const char *z);
 int str_cmp(Str a, Str b);
+Str str_line(Str *text);   // the first line, its end included, taken off the text
+bool is_c_word(char c);    // letters, digits and _
 Str str_dup(Arena *a, Str s); // the copy is NUL-terminated
 Str str_fmt(Arena *a, const char *fmt, ...) PRINTF(2, 3);
 const char *str_z(Arena *a, Str s);

@@ -16,17 +16,8 @@ PLUMBING = "get set token position cache const param weight reshape slice concat
 # What the other tables lack: settings that bring an operator in. As there: ARCH and what `ggcc synth` is given;
 # +: and what the first line for ARCH there has.
 MORE = """
-baichuan block_count=32
-baichuan block_count=40
-mpt attention.max_alibi_bias=8 attention.clamp_kqv=8
-olmo attention.clamp_kqv=8
-jais attention.max_alibi_bias=8
 gemma3 final_logit_softcapping=30
-granitemoe expert_count=8 expert_used_count=3
-llama4 expert_count=8 expert_used_count=1 interleave_moe_layer_step=1
 qwen3 pooling_type=4 size.labels=2
-mistral3 expert_count=8 expert_used_count=3
-granite_swa + expert_count=8 expert_used_count=3
 kimi-linear + expert_gating_func=1
 bailingmoe3 + expert_gating_func=1
 dots3note + expert_gating_func=1

@@ -257,8 +257,7 @@ static inline void quantize_q8(const float *restrict x, uint8_t *restrict q, int
 }
 
 // Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first
-// `dims`
-// turned by pairs, the rest as they are. x and y may be the same.
+// `dims` turned by pairs, the rest as they are. x and y may be the same.
 
 // Pair i is (x[2 i], x[2 i + 1]).
 static inline void rope_adjacent(const float *x, const float *cos_sin, float *y, int dims, int n) {
@@ -588,8 +587,9 @@ static inline void attend_scores(const uint8_t *restrict k, const int wide, cons
 }
 
 // o[q] += sum of p[q][j] v[j] over positions from .. to, columns at .. at + parts * LANES of dv.
+// A row of v has `width` numbers.
 static inline __attribute__((always_inline)) void attend_some_values(const uint8_t *restrict v, const int wide,
-    float (*restrict p)[PAGE], int64_t dv, int64_t at, const int n, const int parts, int from, int to,
+    float (*restrict p)[PAGE], int64_t width, int64_t dv, int64_t at, const int n, const int parts, int from, int to,
     float *restrict o) {
     vf sum[6][8];
 #pragma GCC unroll 6
@@ -599,7 +599,7 @@ static inline __attribute__((always_inline)) void attend_some_values(const uint8
     for (int64_t j = from; j <= to; j++) {
         vf value[8];
 #pragma GCC unroll 8
-        for (int c = 0; c < parts; c++) value[c] = attend_load(v, j * dv + at + c * LANES, wide);
+        for (int c = 0; c < parts; c++) value[c] = attend_load(v, j * width + at + c * LANES, wide);
 #pragma GCC unroll 6
         for (int i = 0; i < n; i++) {
             const vf x = vf_set(p[i][j]);
@@ -614,29 +614,30 @@ static inline __attribute__((always_inline)) void attend_some_values(const uint8
 }
 
 static inline __attribute__((always_inline)) void attend_n_values(const uint8_t *restrict v, const int wide,
-    float (*restrict p)[PAGE], int64_t dv, const int n, int from, int to, float *restrict o) {
+    float (*restrict p)[PAGE], int64_t width, int64_t dv, const int n, int from, int to, float *restrict o) {
     const int parts = attend_step(n, 1, 8);
     int64_t at = 0;
-    for (; at + parts * LANES <= dv; at += parts * LANES) attend_some_values(v, wide, p, dv, at, n, parts, from, to, o);
-    for (; at + LANES <= dv; at += LANES) attend_some_values(v, wide, p, dv, at, n, 1, from, to, o);
+    for (; at + parts * LANES <= dv; at += parts * LANES)
+        attend_some_values(v, wide, p, width, dv, at, n, parts, from, to, o);
+    for (; at + LANES <= dv; at += LANES) attend_some_values(v, wide, p, width, dv, at, n, 1, from, to, o);
     for (at = dv / LANES * LANES; at < dv; at++)
         for (int i = 0; i < n; i++)
             for (int64_t j = from; j <= to; j++) {
                 const float value =
-                    wide ? float_at(v + 4 * (j * dv + at)) : f16_to_f32(read_u16(v + 2 * (j * dv + at)));
+                    wide ? float_at(v + 4 * (j * width + at)) : f16_to_f32(read_u16(v + 2 * (j * width + at)));
                 o[i * dv + at] = fma_f32(p[i][j], value, o[i * dv + at]);
             }
 }
 
-static inline void attend_values(const uint8_t *restrict v, const int wide, float (*restrict p)[PAGE], int64_t dv,
-    int n, int from, int to, float *restrict o) {
-    for (; n >= 6; n -= 6, p += 6, o += 6 * dv) attend_n_values(v, wide, p, dv, 6, from, to, o);
+static inline void attend_values(const uint8_t *restrict v, const int wide, float (*restrict p)[PAGE], int64_t width,
+    int64_t dv, int n, int from, int to, float *restrict o) {
+    for (; n >= 6; n -= 6, p += 6, o += 6 * dv) attend_n_values(v, wide, p, width, dv, 6, from, to, o);
     switch (n) {
-    case 1: attend_n_values(v, wide, p, dv, 1, from, to, o); break;
-    case 2: attend_n_values(v, wide, p, dv, 2, from, to, o); break;
-    case 3: attend_n_values(v, wide, p, dv, 3, from, to, o); break;
-    case 4: attend_n_values(v, wide, p, dv, 4, from, to, o); break;
-    case 5: attend_n_values(v, wide, p, dv, 5, from, to, o); break;
+    case 1: attend_n_values(v, wide, p, width, dv, 1, from, to, o); break;
+    case 2: attend_n_values(v, wide, p, width, dv, 2, from, to, o); break;
+    case 3: attend_n_values(v, wide, p, width, dv, 3, from, to, o); break;
+    case 4: attend_n_values(v, wide, p, width, dv, 4, from, to, o); break;
+    case 5: attend_n_values(v, wide, p, width, dv, 5, from, to, o); break;
     }
 }
 
@@ -777,7 +778,7 @@ static void block_attention_some(const Model *m, uint64_t k_at, uint64_t v_at, c
             if (factor != 1)
                 for (int d = 0; d < 24; d++) sum[t][d] *= factor;
         }
-        attend_values(v, bytes_f16 == 4, s, 24, n * 2, from, to, sum[0]);
+        attend_values(v, bytes_f16 == 4, s, 24, 24, n * 2, from, to, sum[0]);
     }
     for (int t = 0; t < n * 2; t++) {
         float *y = o + (size_t) (t / 2 * 4 + h + t % 2) * 24;

@@ -3,7 +3,7 @@
 // A row sees the positions up to its own: all, WINDOW, or those since the last multiple of CHUNK; or all that its
 // sequence has (ALL), or AROUND / 2 to each side. Of these PICKS, if any, are the only ones: blocks of BLOCK positions,
 // in SETS sets.
-// Keys lie in blocks of positions (FMT attend) and values apart from them; or (COLUMNS, FMT latent) a position has one
+// Keys lie in blocks of positions (FMT attend) and values apart from them; or (FMT latent) a position has one
 // column of V_ROW numbers, the key, and its values are those from V_FROM on: v_at is k_at then.
 // A piece is some query heads of one kv head and some rows. Rows of one sequence go through its pages together, so
 // that each key and value is read once for them all. Pages lie at absolute positions and the running maximum changes
@@ -15,7 +15,6 @@
 //@ param DK 64
 //@ param DV 64
 //@ param FMT attend
-//@ param COLUMNS 0
 //@ param V_ROW 64
 //@ param V_FROM 0
 //@ param SCALE 0.125f
@@ -141,8 +140,7 @@ static void attention_some(const Model *m, uint64_t k_at, uint64_t v_at, const f
             if (factor != 1)
                 for (int d = 0; d < DV; d++) sum[t][d] *= factor;
         }
-        attend_values(v, bytes_KV == 4, s, DV, n * HEADS, from, to, sum[0]);        //@ when !COLUMNS
-        latent_values(v, bytes_KV == 4, s, V_ROW, DV, n * HEADS, from, to, sum[0]); //@ when COLUMNS
+        attend_values(v, bytes_KV == 4, s, V_ROW, DV, n * HEADS, from, to, sum[0]);
     }
     for (int t = 0; t < n * HEADS; t++) {
         float *y = o + (size_t) (t / HEADS * H + h + t % HEADS) * DV;

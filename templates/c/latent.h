@@ -1,10 +1,9 @@
 //@ needs attend.h
-// Attention on a cache of one column for each position, of which the values are a part: rows of `width` numbers,
-// [kv head][position][width], so that a column is a vector for scores and values alike. A few queries and a few
-// positions (or vectors of values) go together, twelve sums in registers, so that what is loaded serves several sums;
-// every sum is the same sequence of steps however many they are.
+// Scores on a cache of one column for each position, of which the values are a part (attend_values takes those): rows
+// of `width` numbers, [kv head][position][width]. A few queries and a few positions go together, twelve sums in
+// registers, so that what is loaded serves several sums; every sum is the same sequence of steps however many they are.
 
-// How many positions, or vectors of values, go with n queries.
+// How many positions go with n queries.
 static inline __attribute__((always_inline)) int latent_step(const int n) {
     return n == 1 ? 8 : 12 / n;
 }
@@ -56,52 +55,4 @@ static inline void latent_scores(const uint8_t *restrict k, const int wide, cons
     int n, int from, int to, float (*restrict s)[PAGE]) {
     for (; n >= 4; n -= 4, q += 4 * width, s += 4) latent_n_scores(k, wide, q, width, 4, from, to, s);
     for (; n > 0; n--, q += width, s++) latent_n_scores(k, wide, q, width, 1, from, to, s);
-}
-
-// o[t] += sum of p[t][j] times some vectors of column j, from i on, positions from .. to in order.
-static inline __attribute__((always_inline)) void latent_some_values(const uint8_t *restrict v, const int wide,
-    float (*restrict p)[PAGE], int64_t width, int64_t dv, int64_t i, const int n, const int some, int from, int to,
-    float *restrict o) {
-    vf sum[4][8];
-#pragma GCC unroll 4
-    for (int t = 0; t < n; t++)
-#pragma GCC unroll 8
-        for (int c = 0; c < some; c++) sum[t][c] = vf_load(o + t * dv + i + c * LANES);
-    for (int j = from; j <= to; j++) {
-        vf value[8];
-#pragma GCC unroll 8
-        for (int c = 0; c < some; c++) value[c] = attend_load(v, j * width + i + c * LANES, wide);
-#pragma GCC unroll 4
-        for (int t = 0; t < n; t++) {
-            const vf x = vf_set(p[t][j]);
-#pragma GCC unroll 8
-            for (int c = 0; c < some; c++) sum[t][c] = vf_fma(x, value[c], sum[t][c]);
-        }
-    }
-#pragma GCC unroll 4
-    for (int t = 0; t < n; t++)
-#pragma GCC unroll 8
-        for (int c = 0; c < some; c++) vf_store(o + t * dv + i + c * LANES, sum[t][c]);
-}
-
-static inline __attribute__((always_inline)) void latent_n_values(const uint8_t *restrict v, const int wide,
-    float (*restrict p)[PAGE], int64_t width, int64_t dv, const int n, int from, int to, float *restrict o) {
-    const int step = latent_step(n) * LANES;
-    int64_t i = 0;
-    for (; i + step <= dv; i += step)
-        latent_some_values(v, wide, p, width, dv, i, n, latent_step(n), from, to, o);
-    for (; i + LANES <= dv; i += LANES) latent_some_values(v, wide, p, width, dv, i, n, 1, from, to, o);
-    for (; i < dv; i++)
-        for (int t = 0; t < n; t++)
-            for (int j = from; j <= to; j++) {
-                const float value =
-                    wide ? float_at(v + 4 * (j * width + i)) : f16_to_f32(read_u16(v + 2 * (j * width + i)));
-                o[t * dv + i] = fma_f32(p[t][j], value, o[t * dv + i]);
-            }
-}
-
-static inline void latent_values(const uint8_t *restrict v, const int wide, float (*restrict p)[PAGE], int64_t width,
-    int64_t dv, int n, int from, int to, float *restrict o) {
-    for (; n >= 4; n -= 4, p += 4, o += 4 * dv) latent_n_values(v, wide, p, width, dv, 4, from, to, o);
-    for (; n > 0; n--, p++, o += dv) latent_n_values(v, wide, p, width, dv, 1, from, to, o);
 }

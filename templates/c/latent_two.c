@@ -90,7 +90,7 @@ static void attention_page(
         if (factor != 1)
             for (int d = 0; d < DK; d++) a->sum[t][d] *= factor;
     }
-    latent_values(k, bytes_KV == 4, a->s, DK, DK, n * HEADS, from, to, a->sum[0]);
+    attend_values(k, bytes_KV == 4, a->s, DK, DK, n * HEADS, from, to, a->sum[0]);
     (void) lists;
 }
 

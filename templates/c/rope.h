@@ -1,6 +1,5 @@
 // Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first
-// `dims`
-// turned by pairs, the rest as they are. x and y may be the same.
+// `dims` turned by pairs, the rest as they are. x and y may be the same.
 
 // Pair i is (x[i], x[i + dims / 2]).
 static inline void rope_halves(const float *x, const float *cos_sin, float *y, int dims, int n) {

@@ -42,7 +42,6 @@ int main(int argc, char **argv) {
             {"DK", param(a, s->dk), BIND_PARAM},
             {"DV", param(a, s->dv), BIND_PARAM},
             {"FMT", S("attend"), BIND_PARAM},
-            {"COLUMNS", S("0"), BIND_PARAM},
             {"V_ROW", param(a, s->dv), BIND_PARAM},
             {"V_FROM", S("0"), BIND_PARAM},
             {"SCALE", S("0.25f"), BIND_PARAM},

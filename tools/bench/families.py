@@ -11,10 +11,10 @@ choose experts evenly, which is what balanced models do. The vocabulary is small
 median, as a near tie of two experts may change some): --type F32 shows that both compute the same model. --keep: where models stay
 for the next run. Figures are for people: nothing here passes or fails.
 """
-import argparse, os, re, statistics, tempfile
+import argparse, os, re, tempfile
 import numpy as np
 
-from speed import ours, run, theirs
+from speed import measure, run
 
 HEADS = """embedding_length=1024 attention.head_count=16 attention.head_count_kv=4 attention.key_length=64 attention.value_length=64
     rope.dimension_count=64 """
@@ -70,17 +70,6 @@ def check(a, program, model, folder):
     run([a.peers + "/bin/lc_logits", model, ids, folder + "/b", "all", "f32" if a.type == "F32" else "f16", "1", "0"])
     x, y = (np.fromfile(folder + p, "<f4").reshape(n, -1) for p in ("/a", "/b"))
     print("  logits differ by %.1e standard deviations" % (np.median(np.abs(x - y).max(1)) / y.std()), flush=True)
-
-
-def measure(a, program, model):
-    for threads in map(int, a.threads.split(",")):
-        x, y = [], []
-        for _ in range(a.turns):
-            x.append(ours(program, threads, a.pp, a.tg))
-            y.append(theirs(a.peers, model, threads, a.pp, a.tg))
-        for i, what in enumerate(("prompt %d" % a.pp, "decode %d" % a.tg)):
-            u, v = statistics.median(r[i] for r in x), statistics.median(r[i] for r in y)
-            print("  %d thread%s  %-11s %8.1f tokens/s   llama.cpp %8.1f   ratio %.2f" % (threads, " " if threads == 1 else "s", what, u, v, u / v), flush=True)
 
 
 def main():

@@ -28,6 +28,18 @@ def theirs(peers, model, threads, pp, tg):
     return pick(False), pick(True)
 
 
+def measure(a, program, model):
+    """Prompts and decoding, both sides in turns: medians and their ratio for each count of threads."""
+    for threads in map(int, a.threads.split(",")):
+        x, y = [], []
+        for _ in range(a.turns):
+            x.append(ours(program, threads, a.pp, a.tg))
+            y.append(theirs(a.peers, model, threads, a.pp, a.tg))
+        for i, what in enumerate(("prompt %d" % a.pp, "decode %d" % a.tg)):
+            u, v = statistics.median(r[i] for r in x), statistics.median(r[i] for r in y)
+            print("  %d thread%s  %-11s %8.1f tokens/s   llama.cpp %8.1f   ratio %.2f" % (threads, " " if threads == 1 else "s", what, u, v, u / v), flush=True)
+
+
 def first_token(argv):
     t = time.perf_counter()
     run(argv)
@@ -50,14 +62,7 @@ def main():
             t = time.perf_counter()
             run([a.ggcc, "build", model, "-o", program])
             print("%s: built in %.1f s" % (os.path.basename(model), time.perf_counter() - t), flush=True)
-            for threads in map(int, a.threads.split(",")):
-                x, y = [], []
-                for _ in range(a.turns):
-                    x.append(ours(program, threads, a.pp, a.tg))
-                    y.append(theirs(a.peers, model, threads, a.pp, a.tg))
-                for i, what in enumerate(("prompt %d" % a.pp, "decode %d" % a.tg)):
-                    u, v = statistics.median(r[i] for r in x), statistics.median(r[i] for r in y)
-                    print("  %d thread%s  %-11s %8.1f tokens/s   llama.cpp %8.1f   ratio %.2f" % (threads, " " if threads == 1 else "s", what, u, v, u / v), flush=True)
+            measure(a, program, model)
             prompt = "The capital of France is"
             x, y = [], []
             for _ in range(a.turns):
