@@ -286,7 +286,7 @@ static void put_plain(Out *o, Str text) {
         Str line = str_line(&text);
         if (!mark_of(line, &words, NULL)) out_str(o, line);
     }
-    out(o, "\n");
+    out(o, "\n\n"); // one more than between functions: the file ends
 }
 
 static void require_section(Out *o, Support *s, Str file, Str section) {
@@ -321,6 +321,6 @@ static void require(Out *o, Support *s, Str name, const char *format) {
         Binding b = {"FMT", str(format ? format : ""), BIND_PARAM};
         Str as = str_fmt(o->arena, "%s_%.*s", format ? format : "", (int) (dot - z), z);
         out_str(o, template_instance(o->arena, text, str_z(o->arena, as), &b, format ? 1 : 0));
-        out(o, "\n");
+        out(o, "\n\n");
     } else require_section(o, s, (Str){z, (size_t) (dot - z)}, str(dot + 1));
 }

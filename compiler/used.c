@@ -9,7 +9,7 @@
 typedef struct {
     Str text, name; // name: of a static function or table, else empty, and the block stays
     int next;       // another of this name, from 1; 0: none
-    bool kept;
+    bool kept, first; // first: of its file; a second blank line stands behind the one before
 } Block;
 
 typedef struct {
@@ -42,8 +42,11 @@ static Str defined_name(Str line) {
 
 static void cut(Blocks *b, Str text) {
     while (text.n) {
+        bool first = *text.p == '\n';
+        if (first) str_line(&text);
+        if (!text.n) break;
         Block *block = PUSH(b->a, b->block, b->n, b->cap);
-        *block = (Block){.text = {text.p, 0}};
+        *block = (Block){.text = {text.p, 0}, .first = first};
         for (bool inside = false, more = true; more && text.n;) {
             Str line = str_line(&text);
             block->text.n += line.n;
@@ -70,12 +73,30 @@ static void keep_words_of(Blocks *b, Str text) {
             if (!b->block[i - 1].kept) keep(b, &b->block[i - 1]);
 }
 
+// Comments alone: what opens a file. They go if nothing else of it stays.
+static bool only_comments(Str text) {
+    while (text.n) {
+        Str line = str_line(&text);
+        if (line.n > 1 && !str_starts(line, "//")) return false;
+    }
+    return true;
+}
+
+static void drop_headings(Blocks *b) {
+    for (int i = b->n, live = 0; i-- > 0;) {
+        Block *block = &b->block[i];
+        if (only_comments(block->text)) block->kept &= live > 0;
+        live = block->first ? 0 : live + block->kept;
+    }
+}
+
 Str used_support(Arena *a, Str support, Str code) {
     Blocks b = {.a = a, .named = {.arena = a}};
     cut(&b, support);
     for (int i = 0; i < b.n; i++)
         if (!b.block[i].name.n) keep(&b, &b.block[i]);
     keep_words_of(&b, code);
+    drop_headings(&b);
     Out o = out_new(a);
     for (int i = 0; i < b.n; i++)
         if (b.block[i].kept) out_str(&o, b.block[i].text);

@@ -209,8 +209,6 @@ static inline float row_max(const float *restrict x, int64_t n) {
     return top;
 }
 
-// Choices and sums along a row that no vector instruction helps with. In: a row of floats, ids. Out: a row.
-
 // Rotary position embedding of one head. In: n floats, the cos and sin of dims / 2 pairs. Out: n floats, the first
 // `dims` turned by pairs, the rest as they are. x and y may be the same.
 
@@ -426,8 +424,6 @@ static inline float attend_softmax(float *restrict s, int from, int to, Seen *se
     seen->top = top;
     return factor;
 }
-
-// What rows of attention see besides what lies before them.
 
 // clang-format on
 

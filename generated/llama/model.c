@@ -204,8 +204,6 @@ static inline float row_max(const float *restrict x, int64_t n) {
     return top;
 }
 
-// Choices and sums along a row that no vector instruction helps with. In: a row of floats, ids. Out: a row.
-
 // Activations as bytes: what a row of floats is turned into before it meets packed weights.
 // In: k floats, k a multiple of 32. Out, one after the other: k int8 q; k / 32 float d, x ~ d q; k / 32 float, d
 // times the sum of the 32 q; k / 16 int16, the sums of 16 q. Rows take q8_bytes(k), a multiple of 64.
@@ -297,10 +295,6 @@ static inline void q8_0_row(const uint8_t *restrict w, float *restrict y, int64_
 static inline size_t q8_0_panel_bytes(int64_t k) {
     return (size_t) ((k + 63) / 64 * 64 + k / 32 * 512);
 }
-
-// How integers lie in a packed panel. A panel is 16 rows of weights (lanes); a line is 64 bytes, four consecutive
-// weights of each lane; a block is 32 weights of each lane. These read a block of one lane back.
-// In: the block's lines. Out: q[32], integers without their offset.
 
 // Lines of packed panels (c/panel.h says how integers lie in them) as vectors of bytes: 8 lanes of 4 weights.
 // In: the lines of a block of 32 weights, j the line 0..7 wanted, half: lanes 0..7 or 8..15. Out: integers from 0.
@@ -661,8 +655,6 @@ static inline float attend_softmax(float *restrict s, int from, int to, Seen *se
     seen->top = top;
     return factor;
 }
-
-// What rows of attention see besides what lies before them.
 
 // clang-format on
 
